@@ -224,7 +224,6 @@ export function parseTemplate(pieces: readonly TemplatePiece[]): ParsedTemplate 
 }
 
 class TemplateParser {
-  readonly #pieces: readonly TemplatePiece[];
   readonly #fields = new Set<string>();
   /** Variables in scope with their slots, innermost last. */
   readonly #scope: [name: string, slot: number][] = [];
@@ -234,9 +233,7 @@ class TemplateParser {
   #token = 0;
   #depth = 0;
 
-  constructor(pieces: readonly TemplatePiece[]) {
-    this.#pieces = pieces;
-  }
+  constructor(private readonly pieces: readonly TemplatePiece[]) {}
 
   parse(): ParsedTemplate {
     const { nodes, ending } = this.#nodes();
@@ -250,8 +247,8 @@ class TemplateParser {
     const nodes: TemplateNode[] = [];
     const scopeLength = this.#scope.length;
     let ending: Token | undefined;
-    while (ending === undefined && this.#piece < this.#pieces.length) {
-      const piece = this.#pieces[this.#piece++]!;
+    while (ending === undefined && this.#piece < this.pieces.length) {
+      const piece = this.pieces[this.#piece++]!;
       if (piece.kind === 'text') {
         nodes.push(piece);
         continue;

@@ -119,29 +119,26 @@ class Places {
 }
 
 class TreeBuilder {
-  readonly #text: string;
-  readonly #events: readonly Event[];
-  readonly #places: Places;
   readonly #anchors = new Map<string, YamlNode>();
   readonly #mistakes: YamlMistake[] = [];
   #next = 0;
   /** Position of an empty value: that of the last node before it. */
   #lastPlace: Place = { line: 1, column: 1 };
 
-  constructor(text: string, events: readonly Event[], places: Places) {
-    this.#text = text;
-    this.#events = events;
-    this.#places = places;
-  }
+  constructor(
+    private readonly text: string,
+    private readonly events: readonly Event[],
+    private readonly places: Places,
+  ) {}
 
   build(): YamlFile {
     let root: YamlNode | undefined;
     let documents = 0;
-    while (this.#next < this.#events.length) {
-      const event = this.#events[this.#next++]!;
+    while (this.#next < this.events.length) {
+      const event = this.events[this.#next++]!;
       if (event.type !== EVENT_ID.DOCUMENT) continue;
       documents++;
-      while (this.#events[this.#next] !== undefined && this.#events[this.#next]!.type !== EVENT_ID.POP) {
+      while (this.events[this.#next] !== undefined && this.events[this.#next]!.type !== EVENT_ID.POP) {
         const node = this.#node();
         if (documents === 1) root = node;
         else if (documents === 2)
@@ -157,31 +154,31 @@ class TreeBuilder {
   }
 
   #node(): YamlNode {
-    const event = this.#events[this.#next++]!;
+    const event = this.events[this.#next++]!;
     switch (event.type) {
       case EVENT_ID.SCALAR: {
         const empty = event.valueStart < 0;
-        if (!empty) this.#lastPlace = this.#places.at(event.valueStart);
+        if (!empty) this.#lastPlace = this.places.at(event.valueStart);
         const quoted =
           event.style === SCALAR_STYLE.SINGLE_QUOTED || event.style === SCALAR_STYLE.DOUBLE_QUOTED;
         const place = {
           line: this.#lastPlace.line,
           column: this.#lastPlace.column - (quoted && !empty ? 1 : 0),
         };
-        const text = empty ? '' : getScalarValue(this.#text, event);
+        const text = empty ? '' : getScalarValue(this.text, event);
         const node: YamlNode = { kind: 'scalar', text, plain: event.style === SCALAR_STYLE.PLAIN, ...place };
         return this.#tagged(event, node);
       }
       case EVENT_ID.SEQUENCE: {
-        const place = this.#places.at(event.start);
+        const place = this.places.at(event.start);
         this.#lastPlace = place;
         const items: YamlNode[] = [];
-        while (this.#events[this.#next]!.type !== EVENT_ID.POP) items.push(this.#node());
+        while (this.events[this.#next]!.type !== EVENT_ID.POP) items.push(this.#node());
         this.#next++;
         return this.#tagged(event, { kind: 'sequence', items, ...place });
       }
       case EVENT_ID.MAPPING: {
-        const place = this.#places.at(event.start);
+        const place = this.places.at(event.start);
         this.#lastPlace = place;
         return this.#tagged(event, { kind: 'mapping', entries: this.#entries(), ...place });
       }
@@ -194,9 +191,9 @@ class TreeBuilder {
   }
 
   #alias(anchorStart: number, anchorEnd: number): YamlNode {
-    const place = this.#places.at(anchorStart - 1);
+    const place = this.places.at(anchorStart - 1);
     this.#lastPlace = place;
-    const name = this.#text.slice(anchorStart, anchorEnd);
+    const name = this.text.slice(anchorStart, anchorEnd);
     const node = this.#anchors.get(name);
     if (node !== undefined) return node;
     this.#mistake(place, `no anchor "&${name}" is defined before this alias`);
@@ -208,17 +205,17 @@ class TreeBuilder {
     event: { anchorStart: number; anchorEnd: number; tagStart: number; tagEnd: number },
     node: YamlNode,
   ): YamlNode {
-    if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), node);
-    const tag = event.tagStart < 0 ? '!' : this.#text.slice(event.tagStart, event.tagEnd);
+    if (event.anchorStart >= 0) this.#anchors.set(this.text.slice(event.anchorStart, event.anchorEnd), node);
+    const tag = event.tagStart < 0 ? '!' : this.text.slice(event.tagStart, event.tagEnd);
     if (!tagsAllowed.test(tag))
-      this.#mistake(this.#places.at(event.tagStart), `the tag "${tag}" is not supported`);
+      this.#mistake(this.places.at(event.tagStart), `the tag "${tag}" is not supported`);
     return node;
   }
 
   #entries(): YamlEntry[] {
     const entries = new Map<string, YamlEntry>();
     const merged: YamlNode[] = [];
-    while (this.#events[this.#next]!.type !== EVENT_ID.POP) {
+    while (this.events[this.#next]!.type !== EVENT_ID.POP) {
       const key = this.#node();
       const value = this.#node();
       if (key.kind !== 'scalar') {
@@ -254,12 +251,9 @@ class TreeBuilder {
 
 /** Collects the problems of one file, so that all are reported at once. */
 export class ProblemList {
-  readonly file: string;
   readonly #problems: ConfigProblem[] = [];
 
-  constructor(file: string) {
-    this.file = file;
-  }
+  constructor(readonly file: string) {}
 
   /** Adds a problem at a position of the file. */
   add(place: Place, message: string): void {
@@ -394,15 +388,11 @@ export interface NumberRange {
  * invalid. An invalid value is added to the list of problems with its position, and reading continues.
  */
 export class YamlSection {
-  readonly place: Place;
-  readonly #entries: ReadonlyMap<string, YamlEntry>;
-  readonly #problems: ProblemList;
-
-  constructor(entries: ReadonlyMap<string, YamlEntry>, place: Place, problems: ProblemList) {
-    this.place = place;
-    this.#entries = entries;
-    this.#problems = problems;
-  }
+  constructor(
+    private readonly entries: ReadonlyMap<string, YamlEntry>,
+    readonly place: Place,
+    private readonly problems: ProblemList,
+  ) {}
 
   /** Whether the key has a value, valid or not. */
   has(key: string): boolean {
@@ -411,18 +401,18 @@ export class YamlSection {
 
   /** Position of the value; without a value, that of the section. */
   placeOf(key: string): Place {
-    return this.#entries.get(key)?.value ?? this.place;
+    return this.entries.get(key)?.value ?? this.place;
   }
 
   /** Adds a problem at a position of the file. */
   problem(place: Place, message: string): void {
-    this.#problems.add(place, message);
+    this.problems.add(place, message);
   }
 
   /** Reports a missing key that is required. */
   missing(key: string, message: string): void {
     // Report it at the key, if that is there without a value; else at the section.
-    this.#problems.add(this.#entries.get(key) ?? this.place, `${key} is missing: ${message}`);
+    this.problems.add(this.entries.get(key) ?? this.place, `${key} is missing: ${message}`);
   }
 
   /** A scalar as written, whether YAML takes it as a string, a number or a date. */
@@ -430,7 +420,7 @@ export class YamlSection {
     const node = this.#valueOf(key);
     if (node === undefined) return undefined;
     if (node.kind === 'scalar') return node.text;
-    this.#problems.add(node, `${key} must be a text, not ${describe(node)}`);
+    this.problems.add(node, `${key} must be a text, not ${describe(node)}`);
     return undefined;
   }
 
@@ -440,7 +430,7 @@ export class YamlSection {
     if (text === undefined) return undefined;
     const value = read(text);
     if (value === undefined)
-      this.#problems.add(this.placeOf(key), `${key} must be ${shape}, not ${JSON.stringify(text)}`);
+      this.problems.add(this.placeOf(key), `${key} must be ${shape}, not ${JSON.stringify(text)}`);
     return value;
   }
 
@@ -451,7 +441,7 @@ export class YamlSection {
     const found = names.find((name) => name === text.toLowerCase());
     if (found === undefined) {
       const message = `${key} must be ${joinNames(names, 'or')}, not ${JSON.stringify(text)}${nearName(text, names)}`;
-      this.#problems.add(this.placeOf(key), message);
+      this.problems.add(this.placeOf(key), message);
     }
     return found;
   }
@@ -495,7 +485,7 @@ export class YamlSection {
   /** The mapping under a key. */
   section(key: string, keys: readonly string[]): YamlSection | undefined {
     const node = this.#valueOf(key);
-    return node === undefined ? undefined : makeSection(node, key, keys, this.#problems);
+    return node === undefined ? undefined : makeSection(node, key, keys, this.problems);
   }
 
   /** The mappings in the list under a key; `what` is the name of one of them in messages. */
@@ -503,10 +493,10 @@ export class YamlSection {
     const node = this.#valueOf(key);
     if (node === undefined) return undefined;
     if (node.kind !== 'sequence') {
-      this.#problems.add(node, `${key} must be a list, not ${describe(node)}`);
+      this.problems.add(node, `${key} must be a list, not ${describe(node)}`);
       return undefined;
     }
-    return node.items.flatMap((item) => makeSection(item, what, keys, this.#problems) ?? []);
+    return node.items.flatMap((item) => makeSection(item, what, keys, this.problems) ?? []);
   }
 
   /** One text or a list of texts. */
@@ -516,13 +506,13 @@ export class YamlSection {
     const items = node.kind === 'sequence' ? node.items : [node];
     return items.flatMap((item) => {
       if (item.kind === 'scalar') return [item.text];
-      this.#problems.add(item, `${key} must be a text or a list of texts, not ${describe(item)}`);
+      this.problems.add(item, `${key} must be a text or a list of texts, not ${describe(item)}`);
       return [];
     });
   }
 
   #valueOf(key: string): YamlNode | undefined {
-    const value = this.#entries.get(key)?.value;
+    const value = this.entries.get(key)?.value;
     return value === undefined || isNull(value) ? undefined : value;
   }
 }

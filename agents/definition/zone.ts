@@ -86,20 +86,17 @@ function wallFormat(zoneName: string): Intl.DateTimeFormat {
 }
 
 class FixedZone implements Zone {
-  readonly name: string;
-  readonly #offsetMs: number;
-
-  constructor(name: string, offsetMs: number) {
-    this.name = name;
-    this.#offsetMs = offsetMs;
-  }
+  constructor(
+    readonly name: string,
+    private readonly offsetMs: number,
+  ) {}
 
   offsetAt(): number {
-    return this.#offsetMs;
+    return this.offsetMs;
   }
 
   instantOf(wallMs: number): number {
-    return wallMs - this.#offsetMs;
+    return wallMs - this.offsetMs;
   }
 }
 
@@ -112,16 +109,14 @@ interface DayOffsets {
 
 /** A zone of `Intl`. `Intl` takes microseconds per offset, so it is called once per day of log time, and the result is cached. */
 class NamedZone implements Zone {
-  readonly name: string;
-  readonly #format: Intl.DateTimeFormat;
   readonly #days = new Map<number, DayOffsets>();
   #steadyDay = NaN;
   #steadyOffsetMs = 0;
 
-  constructor(name: string, format: Intl.DateTimeFormat) {
-    this.name = name;
-    this.#format = format;
-  }
+  constructor(
+    readonly name: string,
+    private readonly format: Intl.DateTimeFormat,
+  ) {}
 
   offsetAt(instantMs: number): number {
     const day = Math.floor(instantMs / dayMs);
@@ -168,7 +163,7 @@ class NamedZone implements Zone {
   #askIntl(instantMs: number): number {
     const clampedMs = Math.max(instantMs, earliestMs);
     const wall = { year: 0, month: 0, day: 0, hour: 0, minute: 0, second: 0 };
-    for (const { type, value } of this.#format.formatToParts(clampedMs)) {
+    for (const { type, value } of this.format.formatToParts(clampedMs)) {
       if (type in wall) wall[type as keyof typeof wall] = Number(value);
     }
     const date = new Date(0);

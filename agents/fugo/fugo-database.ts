@@ -52,17 +52,12 @@ const columnsMax = 2000;
  * on demand, so the database may be larger than the memory.
  */
 export class FugoDatabase {
-  readonly #path: string;
-  readonly #database: Database;
-  readonly #folder: string;
-  readonly #before: string;
-
-  private constructor(path: string, database: Database, folder: string, before: string) {
-    this.#path = path;
-    this.#database = database;
-    this.#folder = folder;
-    this.#before = before;
-  }
+  private constructor(
+    private readonly path: string,
+    private readonly database: Database,
+    private readonly folder: string,
+    private readonly before: string,
+  ) {}
 
   /**
    * Opens a database. Throws `unsupported` where the library is not installed, `locked` where another process has the
@@ -114,7 +109,7 @@ export class FugoDatabase {
     const shown = columns.map((column, i) => `${asBytes(column)} AS c${i}`);
     const query = `SELECT ${['_cursor', ...shown].join(', ')} FROM ${identifier(table)} WHERE _cursor >= ? ORDER BY _cursor`;
     const names = columns.map((_, i) => `c${i}`);
-    const statement = this.#ask(() => this.#database.prepare(query));
+    const statement = this.#ask(() => this.database.prepare(query));
     try {
       const rows = statement.iterate(from);
       let last = from - 1;
@@ -136,7 +131,7 @@ export class FugoDatabase {
 
   /** Throws `conflict` where the database was written to since it was opened: the rows may come from several states. */
   requireUnchanged(): void {
-    if (fingerprint(this.#path) === this.#before) return;
+    if (fingerprint(this.path) === this.before) return;
     throw this.#problem(
       'conflict',
       'it was changed while it was read: stop the service first. Nothing was stored',
@@ -146,14 +141,14 @@ export class FugoDatabase {
   /** Closes the database and removes the temporary folder. */
   close(): void {
     try {
-      this.#database.close();
+      this.database.close();
     } finally {
-      rmSync(this.#folder, { recursive: true, force: true });
+      rmSync(this.folder, { recursive: true, force: true });
     }
   }
 
   #all(query: string): NormalQueryResult[] {
-    return this.#ask(() => this.#database.all(query)) as NormalQueryResult[];
+    return this.#ask(() => this.database.all(query)) as NormalQueryResult[];
   }
 
   /** Runs a query; turns the library's errors into `damaged` with the path. */
@@ -168,7 +163,7 @@ export class FugoDatabase {
 
   #problem(code: 'damaged' | 'conflict' | 'limit', why: string, cause?: Error): SourceError {
     const place = cause === undefined ? {} : { cause };
-    return new SourceError(code, `${this.#path}: ${why}`, { path: this.#path, ...place });
+    return new SourceError(code, `${this.path}: ${why}`, { path: this.path, ...place });
   }
 }
 

@@ -112,9 +112,6 @@ export async function openBackupObjects(location: string, storage: ObjectStorage
 
 /** An object that only one process can make. It stays where that is killed: then another one of the same machine takes it over. */
 class ObjectLock {
-  readonly #path: string;
-  readonly #location: string;
-  readonly #storage: ObjectStorage;
   readonly #own: LockHolder = {
     id: randomBytes(8).toString('hex'),
     host: hostname(),
@@ -122,17 +119,17 @@ class ObjectLock {
     since: new Date().toISOString(),
   };
 
-  constructor(path: string, location: string, storage: ObjectStorage) {
-    this.#path = path;
-    this.#location = location;
-    this.#storage = storage;
-  }
+  constructor(
+    private readonly path: string,
+    private readonly location: string,
+    private readonly storage: ObjectStorage,
+  ) {}
 
   async take(): Promise<void> {
     await this.#put();
     let holder = await this.#holder();
     if (holder !== undefined && isGone(holder)) {
-      await this.#storage.remove(this.#path);
+      await this.storage.remove(this.path);
       await this.#put();
       holder = await this.#holder();
     }
@@ -141,26 +138,24 @@ class ObjectLock {
     const since = holder === undefined ? '' : ` since ${holder.since}`;
     throw new LogstrataError(
       'locked',
-      `${who} is updating the copy in ${this.#location}${since}: wait until it has ended. If it was killed, remove ${this.#path}`,
-      { path: this.#path },
+      `${who} is updating the copy in ${this.location}${since}: wait until it has ended. If it was killed, remove ${this.path}`,
+      { path: this.path },
     );
   }
 
   /** Not every service goes by the condition, and an answer may be lost: who holds the lock, the object says. */
   async #put(): Promise<void> {
     try {
-      await this.#storage.put(this.#path, Buffer.from(JSON.stringify(this.#own)), true);
+      await this.storage.put(this.path, Buffer.from(JSON.stringify(this.#own)), true);
     } catch (error) {
       if (!isLogstrataError(error) || error.code !== 'conflict') throw error;
     }
   }
 
   async #holder(): Promise<LockHolder | undefined> {
-    const { bytes, etag } = await this.#storage.stamp(this.#path);
+    const { bytes, etag } = await this.storage.stamp(this.path);
     if (bytes === 0 || bytes > lockBytesMax) return undefined;
-    const text = Buffer.from(
-      await this.#storage.read({ path: this.#path, bytes, etag }, 0, bytes),
-    ).toString();
+    const text = Buffer.from(await this.storage.read({ path: this.path, bytes, etag }, 0, bytes)).toString();
     try {
       return JSON.parse(text) as LockHolder;
     } catch {
@@ -169,7 +164,7 @@ class ObjectLock {
   }
 
   async release(): Promise<void> {
-    await this.#storage.remove(this.#path);
+    await this.storage.remove(this.path);
   }
 }
 

@@ -47,19 +47,16 @@ export class SeenState {
 
 /** Tells of changes of an agent's state. Where another process may make them, it looks for them while anybody listens. */
 class StateWatch {
-  readonly #changes: StateChanges;
-  /** Asked anew each time: this process may become the writer. */
-  readonly #access: () => ReadingAccess;
   #listeners = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(changes: StateChanges, access: () => ReadingAccess) {
-    this.#changes = changes;
-    this.#access = access;
-  }
+  constructor(
+    private readonly changes: StateChanges /** Asked anew each time: this process may become the writer. */,
+    private readonly access: () => ReadingAccess,
+  ) {}
 
   listen(call: () => void): () => void {
-    const end = this.#changes.listen(call);
+    const end = this.changes.listen(call);
     this.#listeners++;
     this.#timer ??= setInterval(() => this.#look(), pollMs).unref();
     let isOver = false;
@@ -74,7 +71,7 @@ class StateWatch {
   }
 
   #look(): void {
-    const access = this.#access();
+    const access = this.access();
     // What fails is told by the next scan.
     if (access.follows) access.refresh().catch(() => undefined);
   }

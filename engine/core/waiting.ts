@@ -28,13 +28,10 @@ export async function everyStep(steps: Iterable<() => unknown>): Promise<void> {
 
 /** Work that its callers share: who asks for it while it is under way gets the same result. */
 export class SharedWork<Parameters extends readonly unknown[], Result> {
-  readonly #work: (...parameters: Parameters) => Promise<Result>;
   #running: Promise<Result> | null = null;
   #sinceMs = 0;
 
-  constructor(work: (...parameters: Parameters) => Promise<Result>) {
-    this.#work = work;
-  }
+  constructor(private readonly work: (...parameters: Parameters) => Promise<Result>) {}
 
   /** How long the work under way has lasted (ms); 0 if none is. */
   get runningMs(): number {
@@ -49,7 +46,7 @@ export class SharedWork<Parameters extends readonly unknown[], Result> {
   run(...parameters: Parameters): Promise<Result> {
     if (this.#running !== null) return this.#running;
     this.#sinceMs = performance.now();
-    this.#running = this.#work(...parameters).finally(() => {
+    this.#running = this.work(...parameters).finally(() => {
       this.#running = null;
     });
     return this.#running;

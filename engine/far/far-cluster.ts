@@ -66,16 +66,15 @@ const smallAnswerBytesMax = 16 * 1024 * 1024;
  * every row that is known to exist. If no replica can answer, the call throws `unavailable` with the reason of each.
  */
 export class FarCluster {
-  readonly settings: FarSettings;
-  readonly #transport: FarTransport;
   /** For each shard, the index of the replica that answered last. It is asked first. */
   readonly #preferred: number[];
   /** Requests to end abandoned queries that are under way. */
   readonly #killing = new Set<Promise<void>>();
 
-  constructor(settings: FarSettings, transport: FarTransport) {
-    this.settings = settings;
-    this.#transport = transport;
+  constructor(
+    readonly settings: FarSettings,
+    private readonly transport: FarTransport,
+  ) {
     this.#preferred = settings.shards.map(() => 0);
   }
 
@@ -85,7 +84,7 @@ export class FarCluster {
 
   async close(): Promise<void> {
     await Promise.all(this.#killing);
-    await this.#transport.close();
+    await this.transport.close();
   }
 
   /** The rows that a question asks for, as many as fit into an answer. */
@@ -268,7 +267,7 @@ export class FarCluster {
     const queryId = `logstrata-${randomBytes(8).toString('hex')}`;
     try {
       const bounds = { bytesMax: messageBytesMax, timeoutMs };
-      return await this.#transport.ask(url, { sql, queryId, settings, signal, ...bounds });
+      return await this.transport.ask(url, { sql, queryId, settings, signal, ...bounds });
     } catch (error) {
       if (!(error instanceof FarFailure) || error.kind === 'long') this.#kill(url, queryId);
       throw error;
@@ -282,12 +281,12 @@ export class FarCluster {
     options: { body?: Uint8Array; timeoutMs?: number; signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     const { timeoutMs = farAskMsMax, ...rest } = options;
-    await this.#transport.ask(url, { sql, timeoutMs, bytesMax: smallAnswerBytesMax, ...rest });
+    await this.transport.ask(url, { sql, timeoutMs, bytesMax: smallAnswerBytesMax, ...rest });
   }
 
   #kill(url: string, queryId: string): void {
     const sql = `KILL QUERY WHERE query_id = ${textLiteral(Buffer.from(queryId))} ASYNC`;
-    const killing: Promise<void> = this.#transport
+    const killing: Promise<void> = this.transport
       .ask(url, { sql, bytesMax: textLine, timeoutMs: connectMsMax })
       .then(
         () => undefined,

@@ -6,14 +6,13 @@ import { FormatError } from '../parquet/format.js';
  * outside the bytes.
  */
 export class FlatTable {
-  readonly #view: DataView;
-  readonly #at: number;
   readonly #vtable: number;
   readonly #vtableBytes: number;
 
-  private constructor(view: DataView, at: number) {
-    this.#view = view;
-    this.#at = at;
+  private constructor(
+    private readonly view: DataView,
+    private readonly at: number,
+  ) {
     this.#vtable = at - this.#int32(at);
     this.#vtableBytes = this.#uint16(this.#vtable);
   }
@@ -28,13 +27,13 @@ export class FlatTable {
   /** An 8-bit signed integer; `absent` where the field is absent. */
   byte(id: number, absent: number): number {
     const at = this.#field(id);
-    return at === 0 ? absent : this.#view.getInt8(this.#checked(at, 1));
+    return at === 0 ? absent : this.view.getInt8(this.#checked(at, 1));
   }
 
   /** A 16-bit signed integer; `absent` where the field is absent. */
   short(id: number, absent: number): number {
     const at = this.#field(id);
-    return at === 0 ? absent : this.#view.getInt16(this.#checked(at, 2), true);
+    return at === 0 ? absent : this.view.getInt16(this.#checked(at, 2), true);
   }
 
   /** A 32-bit signed integer; `absent` where the field is absent. */
@@ -52,7 +51,7 @@ export class FlatTable {
   /** A 64-bit integer that is an id; 0 where the field is absent. */
   long(id: number): bigint {
     const at = this.#field(id);
-    return at === 0 ? 0n : this.#view.getBigInt64(this.#checked(at, 8), true);
+    return at === 0 ? 0n : this.view.getBigInt64(this.#checked(at, 8), true);
   }
 
   bool(id: number, absent: boolean): boolean {
@@ -62,19 +61,19 @@ export class FlatTable {
   /** Null where the field is absent. */
   table(id: number): FlatTable | null {
     const at = this.#field(id);
-    return at === 0 ? null : new FlatTable(this.#view, this.#target(at));
+    return at === 0 ? null : new FlatTable(this.view, this.#target(at));
   }
 
   /** Empty where the field is absent. */
   text(id: number): string {
     const { at, length } = this.#vector(id, 1);
-    return Buffer.from(this.#view.buffer, this.#view.byteOffset + at, length).toString('utf8');
+    return Buffer.from(this.view.buffer, this.view.byteOffset + at, length).toString('utf8');
   }
 
   /** A vector of tables; empty where the field is absent. */
   tables(id: number): FlatTable[] {
     const { at, length } = this.#vector(id, 4);
-    return Array.from({ length }, (_, i) => new FlatTable(this.#view, this.#target(at + 4 * i)));
+    return Array.from({ length }, (_, i) => new FlatTable(this.view, this.#target(at + 4 * i)));
   }
 
   /** A vector of 32-bit signed integers; empty where the field is absent. */
@@ -97,7 +96,7 @@ export class FlatTable {
 
   /** Throws a `FormatError` at the offset of the table. */
   fail(message: string): never {
-    throw new FormatError(message, this.#at);
+    throw new FormatError(message, this.at);
   }
 
   /** Offset of a field; 0 where it is absent. */
@@ -105,39 +104,39 @@ export class FlatTable {
     const slot = 4 + 2 * id;
     if (slot + 2 > this.#vtableBytes) return 0;
     const offset = this.#uint16(this.#vtable + slot);
-    return offset === 0 ? 0 : this.#at + offset;
+    return offset === 0 ? 0 : this.at + offset;
   }
 
   #vector(id: number, elementBytes: number): { at: number; length: number } {
     const field = this.#field(id);
     if (field === 0) return { at: 0, length: 0 };
     const start = this.#target(field);
-    const length = this.#view.getUint32(this.#checked(start, 4), true);
+    const length = this.view.getUint32(this.#checked(start, 4), true);
     this.#checked(start + 4, length * elementBytes);
     return { at: start + 4, length };
   }
 
   #target(at: number): number {
-    return at + this.#view.getUint32(this.#checked(at, 4), true);
+    return at + this.view.getUint32(this.#checked(at, 4), true);
   }
 
   #size(at: number): number {
-    const value = Number(this.#view.getBigInt64(this.#checked(at, 8), true));
+    const value = Number(this.view.getBigInt64(this.#checked(at, 8), true));
     if (value < 0 || !Number.isSafeInteger(value))
       throw new FormatError(`the size ${value} is not valid`, at);
     return value;
   }
 
   #int32(at: number): number {
-    return this.#view.getInt32(this.#checked(at, 4), true);
+    return this.view.getInt32(this.#checked(at, 4), true);
   }
 
   #uint16(at: number): number {
-    return this.#view.getUint16(this.#checked(at, 2), true);
+    return this.view.getUint16(this.#checked(at, 2), true);
   }
 
   #checked(at: number, length: number): number {
-    if (at < 0 || at + length > this.#view.byteLength)
+    if (at < 0 || at + length > this.view.byteLength)
       throw new FormatError('an offset points outside the bytes', Math.max(0, at));
     return at;
   }

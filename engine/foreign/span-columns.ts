@@ -14,7 +14,6 @@ import { ticksToMs, type LeafValue, type ValueFormat } from './stored-type.js';
 class SpanColumns {
   /** The complete spans so far. */
   readonly spans: DecodedSpan[] = [];
-  readonly #read: ForeignRead;
   #siblingBytes = 0;
   #span = 0;
   #row = 0;
@@ -22,8 +21,7 @@ class SpanColumns {
   #builder: ColumnBuilder | null = null;
   #bytesMax = 0;
 
-  constructor(read: ForeignRead) {
-    this.#read = read;
+  constructor(private readonly read: ForeignRead) {
     this.#begin();
   }
 
@@ -34,7 +32,7 @@ class SpanColumns {
 
   /** Whether no later row is needed. */
   get isComplete(): boolean {
-    const { spans, wanted } = this.#read;
+    const { spans, wanted } = this.read;
     return this.#span >= spans.length || (this.#span > wanted && this.#builder === null);
   }
 
@@ -42,7 +40,7 @@ class SpanColumns {
   endRow(): void {
     this.#row++;
     this.#state.rows++;
-    const { spans, wanted } = this.#read;
+    const { spans, wanted } = this.read;
     if (this.#builder?.kind === 'string' && this.#builder.bytesUsed > this.#bytesMax) {
       if (this.#span === wanted)
         throw new LogstrataError(
@@ -64,7 +62,7 @@ class SpanColumns {
   }
 
   #begin(): void {
-    const { column, spans, wanted } = this.#read;
+    const { column, spans, wanted } = this.read;
     const span = spans[this.#span];
     const firstRows = span === undefined ? 0 : span.to - span.from;
     this.#state = { rows: 0, arena: heap, firstRows, usual: null };

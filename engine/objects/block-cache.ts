@@ -21,8 +21,6 @@ const freedShare = 1 / 16;
  * evicted; pinned blocks stay. The blocks are only copies: if a crash or another process removes some, they are requested again.
  */
 export class BlockCache {
-  readonly #folder: string;
-  readonly #bytesMax: number;
   /** Files, `<folder of the version>/<block>`, least recently used first. */
   readonly #blocks = new Set<string>();
   readonly #pins = new Map<string, number>();
@@ -30,10 +28,10 @@ export class BlockCache {
   readonly #open = once(() => this.#find());
   readonly #eviction = new SharedWork((directory: Directory) => this.#evict(directory));
 
-  constructor(folder: string, bytesMax: number) {
-    this.#folder = folder;
-    this.#bytesMax = bytesMax;
-  }
+  constructor(
+    private readonly folder: string,
+    private readonly bytesMax: number,
+  ) {}
 
   /** Size of the cached blocks, counting each as a full block. May exceed the limit by blocks that are pinned. */
   get bytes(): number {
@@ -80,11 +78,11 @@ export class BlockCache {
     await directory.remove(file);
     await writeNew(directory, file, name, encodeBlock(name, block, bytes));
     this.#blocks.add(file);
-    if (this.bytes > this.#bytesMax) await this.#eviction.run(directory);
+    if (this.bytes > this.bytesMax) await this.#eviction.run(directory);
   }
 
   async #evict(directory: Directory): Promise<void> {
-    const left = this.#bytesMax * (1 - freedShare);
+    const left = this.bytesMax * (1 - freedShare);
     const folders = new Set<string>();
     for (const file of this.#blocks) {
       if (this.bytes <= left) break;
@@ -98,7 +96,7 @@ export class BlockCache {
   }
 
   async #find(): Promise<Directory> {
-    const directory = await openRealDirectory(this.#folder, { create: true });
+    const directory = await openRealDirectory(this.folder, { create: true });
     for (const first of await directory.list(''))
       for (const second of await directory.list(first))
         for (const block of await directory.list(`${first}/${second}`))
@@ -156,18 +154,16 @@ interface Gathering {
  * the columns of a row group, are fetched together if they are near each other. A block that is being fetched is not requested again.
  */
 export class BlockFetching {
-  readonly #cache: BlockCache;
-  readonly #read: ReadRange;
   readonly #requests = new Semaphore(serverRequestsMax);
   /** By the name of the version's folder. */
   readonly #gatherings = new Map<string, Gathering>();
   /** By folder and block. */
   readonly #underWay = new Map<string, Promise<void>>();
 
-  constructor(cache: BlockCache, read: ReadRange) {
-    this.#cache = cache;
-    this.#read = read;
-  }
+  constructor(
+    private readonly cache: BlockCache,
+    private readonly read: ReadRange,
+  ) {}
 
   /** Returns once all blocks are in the cache. Throws the errors of reading and of the cache. */
   async fetch(version: ObjectVersion, copy: LocalCopy, blocks: readonly number[]): Promise<void> {
@@ -214,10 +210,10 @@ export class BlockFetching {
 
   async #fetchRun(version: ObjectVersion, copy: LocalCopy, { from, to }: BlockRun): Promise<void> {
     const at = from * objectBlockBytes;
-    const bytes = await this.#read(version, at, Math.min(version.bytes, to * objectBlockBytes));
+    const bytes = await this.read(version, at, Math.min(version.bytes, to * objectBlockBytes));
     for (let block = from; block < to; block++) {
       const own = block * objectBlockBytes - at;
-      await this.#cache.write(copy, block, bytes.subarray(own, own + blockBytes(version.bytes, block)));
+      await this.cache.write(copy, block, bytes.subarray(own, own + blockBytes(version.bytes, block)));
     }
   }
 }

@@ -165,18 +165,14 @@ function codeOf({ status }: ObjectFailure): ErrorCode {
 
 /** A multipart upload. The object exists once `end` has returned, and not at all before. */
 export class ObjectParts {
-  readonly #client: ObjectClient;
-  readonly #path: string;
-  readonly #limits: RequestLimits;
-  readonly #upload: string;
   readonly #parts: string[] = [];
 
-  private constructor(client: ObjectClient, path: string, limits: RequestLimits, upload: string) {
-    this.#client = client;
-    this.#path = path;
-    this.#limits = limits;
-    this.#upload = upload;
-  }
+  private constructor(
+    private readonly client: ObjectClient,
+    private readonly path: string,
+    private readonly limits: RequestLimits,
+    private readonly upload: string,
+  ) {}
 
   /** Begins an upload. Throws `io`. */
   static async begin(client: ObjectClient, path: string, limits: RequestLimits): Promise<ObjectParts> {
@@ -188,25 +184,25 @@ export class ObjectParts {
 
   /** Uploads the next part. */
   async put(bytes: Uint8Array): Promise<void> {
-    const part = { upload: this.#upload, number: this.#parts.length + 1 };
+    const part = { upload: this.upload, number: this.#parts.length + 1 };
     this.#parts.push(
-      await request('write', this.#path, this.#limits, (signal) =>
-        this.#client.putPart(objectPlace(this.#path), part, bytes, signal),
+      await request('write', this.path, this.limits, (signal) =>
+        this.client.putPart(objectPlace(this.path), part, bytes, signal),
       ),
     );
   }
 
   /** Completes the upload. Throws `io`. */
   async end(): Promise<void> {
-    await request('write', this.#path, this.#limits, (signal) =>
-      this.#client.endParts(objectPlace(this.#path), this.#upload, this.#parts, signal),
+    await request('write', this.path, this.limits, (signal) =>
+      this.client.endParts(objectPlace(this.path), this.upload, this.#parts, signal),
     );
   }
 
   /** Aborts the upload, because the storage would charge for its parts. */
   async drop(): Promise<void> {
-    await request('give up', this.#path, this.#limits, (signal) =>
-      this.#client.dropParts(objectPlace(this.#path), this.#upload, signal),
+    await request('give up', this.path, this.limits, (signal) =>
+      this.client.dropParts(objectPlace(this.path), this.upload, signal),
     );
   }
 }

@@ -10,16 +10,13 @@ import type { FoundObject, ObjectStorage } from './object-storage.js';
  */
 export class ObjectDirectory implements Directory {
   readonly replacesWhole = true;
-  /** `s3://bucket/prefix`, without a slash at the end. */
-  readonly location: string;
-  readonly #storage: ObjectStorage;
-  readonly #sizes: Map<string, number>;
 
-  private constructor(location: string, storage: ObjectStorage, sizes: Map<string, number>) {
-    this.location = location;
-    this.#storage = storage;
-    this.#sizes = sizes;
-  }
+  private constructor(
+    /** `s3://bucket/prefix`, without a slash at the end. */
+    readonly location: string,
+    private readonly storage: ObjectStorage,
+    private readonly sizes: Map<string, number>,
+  ) {}
 
   /** @param location `s3://bucket/prefix`. Throws like `ObjectStorage.list`. */
   static async open(location: string, storage: ObjectStorage): Promise<ObjectDirectory> {
@@ -33,13 +30,13 @@ export class ObjectDirectory implements Directory {
   list(path: string): Promise<string[]> {
     const start = path === '' ? '' : `${path}/`;
     const names = new Set<string>();
-    for (const file of this.#sizes.keys())
+    for (const file of this.sizes.keys())
       if (file.startsWith(start)) names.add(file.slice(start.length).split('/', 1)[0]!);
     return Promise.resolve([...names].sort());
   }
 
   isFolder(path: string): Promise<boolean> {
-    return Promise.resolve([...this.#sizes.keys()].some((file) => file.startsWith(`${path}/`)));
+    return Promise.resolve([...this.sizes.keys()].some((file) => file.startsWith(`${path}/`)));
   }
 
   /** Does nothing: object storage has no folders. */
@@ -57,30 +54,30 @@ export class ObjectDirectory implements Directory {
   }
 
   size(path: string): Promise<number> {
-    const bytes = this.#sizes.get(path);
+    const bytes = this.sizes.get(path);
     return bytes === undefined ? Promise.reject(this.#notFound(path)) : Promise.resolve(bytes);
   }
 
   async openRead(path: string): Promise<ReadableFile> {
-    if (!this.#sizes.has(path)) throw this.#notFound(path);
+    if (!this.sizes.has(path)) throw this.#notFound(path);
     const where = this.#pathOf(path);
-    const stamp = await this.#storage.stamp(where);
-    return new ReadObject({ ...stamp, path: where }, this.#storage);
+    const stamp = await this.storage.stamp(where);
+    return new ReadObject({ ...stamp, path: where }, this.storage);
   }
 
   create(path: string): Promise<WritableFile> {
-    const whole = (bytes: number): void => void this.#sizes.set(path, bytes);
-    return Promise.resolve(new WrittenObject(this.#pathOf(path), this.#storage, whole));
+    const whole = (bytes: number): void => void this.sizes.set(path, bytes);
+    return Promise.resolve(new WrittenObject(this.#pathOf(path), this.storage, whole));
   }
 
   async remove(path: string): Promise<void> {
-    if (!this.#sizes.has(path)) return;
-    await this.#storage.remove(this.#pathOf(path));
-    this.#sizes.delete(path);
+    if (!this.sizes.has(path)) return;
+    await this.storage.remove(this.#pathOf(path));
+    this.sizes.delete(path);
   }
 
   async removeDirectory(path: string): Promise<void> {
-    for (const file of [...this.#sizes.keys()]) if (file.startsWith(`${path}/`)) await this.remove(file);
+    for (const file of [...this.sizes.keys()]) if (file.startsWith(`${path}/`)) await this.remove(file);
   }
 
   openWrite(path: string): Promise<WritableFile> {
@@ -114,22 +111,21 @@ export class ObjectDirectory implements Directory {
 
 class ReadObject implements ReadableFile {
   readonly path: string;
-  readonly #version: FoundObject;
-  readonly #storage: ObjectStorage;
 
-  constructor(version: FoundObject, storage: ObjectStorage) {
+  constructor(
+    private readonly version: FoundObject,
+    private readonly storage: ObjectStorage,
+  ) {
     this.path = version.path;
-    this.#version = version;
-    this.#storage = storage;
   }
 
   size(): Promise<number> {
-    return Promise.resolve(this.#version.bytes);
+    return Promise.resolve(this.version.bytes);
   }
 
   async read(position: number, length: number): Promise<Uint8Array> {
-    const end = Math.min(position + length, this.#version.bytes);
-    return position >= end ? new Uint8Array(0) : this.#storage.read(this.#version, position, end);
+    const end = Math.min(position + length, this.version.bytes);
+    return position >= end ? new Uint8Array(0) : this.storage.read(this.version, position, end);
   }
 
   async readInto(position: number, target: Uint8Array): Promise<number> {
@@ -145,20 +141,17 @@ class ReadObject implements ReadableFile {
 
 /** Writes an object sequentially, as a multipart upload if it is long. The object exists once `sync` has returned. */
 class WrittenObject implements WritableFile {
-  readonly path: string;
-  readonly #storage: ObjectStorage;
-  readonly #onWhole: (bytes: number) => void;
   #pieces: Uint8Array[] = [];
   #waiting = 0;
   #bytes = 0;
   #parts: ObjectParts | undefined;
   #isWhole = false;
 
-  constructor(path: string, storage: ObjectStorage, onWhole: (bytes: number) => void) {
-    this.path = path;
-    this.#storage = storage;
-    this.#onWhole = onWhole;
-  }
+  constructor(
+    readonly path: string,
+    private readonly storage: ObjectStorage,
+    private readonly onWhole: (bytes: number) => void,
+  ) {}
 
   async write(position: number, bytes: Uint8Array): Promise<void> {
     assert(
@@ -173,7 +166,7 @@ class WrittenObject implements WritableFile {
   }
 
   async #putPart(): Promise<void> {
-    this.#parts ??= await this.#storage.beginParts(this.path);
+    this.#parts ??= await this.storage.beginParts(this.path);
     await this.#parts.put(this.#take());
   }
 
@@ -187,13 +180,13 @@ class WrittenObject implements WritableFile {
   async sync(): Promise<void> {
     if (this.#isWhole) return;
     if (this.#parts === undefined) {
-      await this.#storage.put(this.path, this.#take());
+      await this.storage.put(this.path, this.#take());
     } else {
       if (this.#waiting > 0) await this.#putPart();
       await this.#parts.end();
     }
     this.#isWhole = true;
-    this.#onWhole(this.#bytes);
+    this.onWhole(this.#bytes);
   }
 
   truncate(): Promise<void> {

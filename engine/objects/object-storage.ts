@@ -38,14 +38,12 @@ export interface ByteRange {
  * first request. Requests are retried a limited number of times. Errors name the path and say what can be done.
  */
 export class ObjectStorage {
-  readonly #settings: ObjectSettings;
   readonly #limits: RequestLimits;
   readonly #cache: BlockCache;
   readonly #fetching: BlockFetching;
   #client: Promise<ObjectClient> | undefined;
 
-  constructor(settings: ObjectSettings) {
-    this.#settings = settings;
+  constructor(private readonly settings: ObjectSettings) {
     this.#limits = { ...requestLimitsDefault, ...settings.limits };
     this.#cache = new BlockCache(settings.cacheFolder, settings.cacheBytes ?? objectCacheBytesDefault);
     this.#fetching = new BlockFetching(this.#cache, (version, from, to) => this.read(version, from, to));
@@ -133,7 +131,7 @@ export class ObjectStorage {
   }
 
   #open(): Promise<ObjectClient> {
-    this.#client ??= openS3Client(this.#settings);
+    this.#client ??= openS3Client(this.settings);
     return this.#client;
   }
 
@@ -147,20 +145,18 @@ export class ObjectStorage {
 
 /** The blocks of an object that one reading needs. They are pinned in the cache until `release`. */
 class NeededBlocks {
-  readonly #copy: LocalCopy;
-  readonly #cache: BlockCache;
   readonly #pinned = new Set<number>();
   readonly #attempts = new Map<number, number>();
   #missing: number[] = [];
   #ahead = 1;
 
-  constructor(copy: LocalCopy, cache: BlockCache) {
-    this.#copy = copy;
-    this.#cache = cache;
-  }
+  constructor(
+    private readonly copy: LocalCopy,
+    private readonly cache: BlockCache,
+  ) {}
 
   add(ranges: readonly ByteRange[]): void {
-    const blocks = blocksOf(this.#copy.bytes);
+    const blocks = blocksOf(this.copy.bytes);
     for (const { from, to } of ranges) {
       const end = Math.min(blocks, Math.ceil(to / objectBlockBytes));
       for (let block = Math.floor(Math.max(0, from) / objectBlockBytes); block < end; block++)
@@ -171,7 +167,7 @@ class NeededBlocks {
   #add(block: number): void {
     if (this.#pinned.has(block)) return;
     this.#pinned.add(block);
-    if (!this.#cache.pin(this.#copy, block)) this.#missing.push(block);
+    if (!this.cache.pin(this.copy, block)) this.#missing.push(block);
   }
 
   /** Returns the blocks that have to be fetched, and forgets them. */
@@ -191,11 +187,11 @@ class NeededBlocks {
     const attempts = (this.#attempts.get(block) ?? 0) + 1;
     this.#attempts.set(block, attempts);
     if (attempts > attemptsMax) {
-      const message = `${path}: its fetched parts disappear at once from ${this.#copy.folder}: check that disk, and whether another process removes files there`;
+      const message = `${path}: its fetched parts disappear at once from ${this.copy.folder}: check that disk, and whether another process removes files there`;
       throw new LogstrataError('io', message, { path, cause: error });
     }
     if (this.#pinned.has(block)) {
-      this.#cache.forget(this.#copy, block);
+      this.cache.forget(this.copy, block);
       this.#missing.push(block);
       return;
     }
@@ -205,7 +201,7 @@ class NeededBlocks {
   }
 
   release(): void {
-    for (const block of this.#pinned) this.#cache.unpin(this.#copy, block);
+    for (const block of this.#pinned) this.cache.unpin(this.copy, block);
   }
 }
 

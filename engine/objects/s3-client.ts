@@ -141,13 +141,10 @@ export async function openS3Client(settings: S3Settings): Promise<ObjectClient> 
 }
 
 class S3ObjectClient implements ObjectClient {
-  readonly #sdk: Sdk;
-  readonly #client: S3.S3Client;
-
-  constructor(sdk: Sdk, client: S3.S3Client) {
-    this.#sdk = sdk;
-    this.#client = client;
-  }
+  constructor(
+    private readonly sdk: Sdk,
+    private readonly client: S3.S3Client,
+  ) {}
 
   async list(
     bucket: string,
@@ -155,14 +152,14 @@ class S3ObjectClient implements ObjectClient {
     from: string | undefined,
     signal: AbortSignal,
   ): Promise<ObjectPage> {
-    const command = new this.#sdk.ListObjectsV2Command({
+    const command = new this.sdk.ListObjectsV2Command({
       Bucket: bucket,
       Prefix: prefix,
       // Keys may have characters that XML cannot represent.
       EncodingType: 'url',
       ...(from === undefined ? {} : { ContinuationToken: from }),
     });
-    const page = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const page = await asked(() => this.client.send(command, { abortSignal: signal }));
     const isEncoded = page.EncodingType === 'url';
     const objects = (page.Contents ?? []).flatMap((object): ListedObject[] => {
       const { Key: key, Size: bytes, LastModified: modified, ETag: etag } = object;
@@ -173,8 +170,8 @@ class S3ObjectClient implements ObjectClient {
   }
 
   async stamp({ bucket, key }: ObjectPlace, signal: AbortSignal): Promise<ObjectStamp> {
-    const command = new this.#sdk.HeadObjectCommand({ Bucket: bucket, Key: key });
-    const head = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const command = new this.sdk.HeadObjectCommand({ Bucket: bucket, Key: key });
+    const head = await asked(() => this.client.send(command, { abortSignal: signal }));
     const { ContentLength: bytes, LastModified: modified, ETag: etag } = head;
     if (bytes === undefined || modified === undefined || etag === undefined)
       throw new ObjectFailure('the answer lacks the length, the time or the ETag of the object', 200, false);
@@ -188,13 +185,13 @@ class S3ObjectClient implements ObjectClient {
     to: number,
     signal: AbortSignal,
   ): Promise<Uint8Array> {
-    const command = new this.#sdk.GetObjectCommand({
+    const command = new this.sdk.GetObjectCommand({
       Bucket: bucket,
       Key: key,
       Range: `bytes=${from}-${to - 1}`,
       IfMatch: `"${etag}"`,
     });
-    const answer = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const answer = await asked(() => this.client.send(command, { abortSignal: signal }));
     const found = answer.ETag === undefined ? etag : withoutQuotes(answer.ETag);
     // Some services ignore If-Match.
     if (found !== etag) {
@@ -210,19 +207,19 @@ class S3ObjectClient implements ObjectClient {
     onlyNew: boolean,
     signal: AbortSignal,
   ): Promise<string> {
-    const command = new this.#sdk.PutObjectCommand({
+    const command = new this.sdk.PutObjectCommand({
       Bucket: bucket,
       Key: key,
       Body: bytes,
       ...(onlyNew ? { IfNoneMatch: '*' } : {}),
     });
-    const { ETag } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const { ETag } = await asked(() => this.client.send(command, { abortSignal: signal }));
     return given(ETag, 'the ETag of the object');
   }
 
   async beginParts({ bucket, key }: ObjectPlace, signal: AbortSignal): Promise<string> {
-    const command = new this.#sdk.CreateMultipartUploadCommand({ Bucket: bucket, Key: key });
-    const { UploadId } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const command = new this.sdk.CreateMultipartUploadCommand({ Bucket: bucket, Key: key });
+    const { UploadId } = await asked(() => this.client.send(command, { abortSignal: signal }));
     return given(UploadId, 'the name of the upload');
   }
 
@@ -233,8 +230,8 @@ class S3ObjectClient implements ObjectClient {
     signal: AbortSignal,
   ): Promise<string> {
     const part = { Bucket: bucket, Key: key, UploadId: upload, PartNumber: number, Body: bytes };
-    const command = new this.#sdk.UploadPartCommand(part);
-    const { ETag } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const command = new this.sdk.UploadPartCommand(part);
+    const { ETag } = await asked(() => this.client.send(command, { abortSignal: signal }));
     return given(ETag, 'the ETag of the part');
   }
 
@@ -244,28 +241,28 @@ class S3ObjectClient implements ObjectClient {
     parts: readonly string[],
     signal: AbortSignal,
   ): Promise<string> {
-    const command = new this.#sdk.CompleteMultipartUploadCommand({
+    const command = new this.sdk.CompleteMultipartUploadCommand({
       Bucket: bucket,
       Key: key,
       UploadId: upload,
       MultipartUpload: { Parts: parts.map((ETag, i) => ({ ETag: `"${ETag}"`, PartNumber: i + 1 })) },
     });
-    const { ETag } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const { ETag } = await asked(() => this.client.send(command, { abortSignal: signal }));
     return given(ETag, 'the ETag of the object');
   }
 
   async dropParts({ bucket, key }: ObjectPlace, upload: string, signal: AbortSignal): Promise<void> {
-    const command = new this.#sdk.AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: upload });
-    await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const command = new this.sdk.AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: upload });
+    await asked(() => this.client.send(command, { abortSignal: signal }));
   }
 
   async remove({ bucket, key }: ObjectPlace, signal: AbortSignal): Promise<void> {
-    const command = new this.#sdk.DeleteObjectCommand({ Bucket: bucket, Key: key });
-    await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const command = new this.sdk.DeleteObjectCommand({ Bucket: bucket, Key: key });
+    await asked(() => this.client.send(command, { abortSignal: signal }));
   }
 
   close(): void {
-    this.#client.destroy();
+    this.client.destroy();
   }
 }
 

@@ -23,18 +23,16 @@ export const heapSpace: ColumnSpace = { kept: heap, working: heap };
  * Throws `FormatError` when they meet, because then the column is larger than the footer says.
  */
 export class RangeSpace implements ColumnSpace {
-  readonly memory: SharedMemory;
-  readonly address: number;
-  readonly sizeBytes: number;
   readonly #buffer: ArrayBufferLike;
   #at: number;
   #end: number;
 
   /** @param address must be aligned */
-  constructor(memory: SharedMemory, address: number, sizeBytes: number) {
-    this.memory = memory;
-    this.address = address;
-    this.sizeBytes = sizeBytes;
+  constructor(
+    readonly memory: SharedMemory,
+    readonly address: number,
+    readonly sizeBytes: number,
+  ) {
     this.#buffer = memory.bufferUpTo(address + sizeBytes);
     this.#at = address;
     this.#end = address + sizeBytes;
@@ -81,14 +79,13 @@ export class EncodeSpace {
   readonly page: Uint8Array;
   /** Memory for a compressed page. */
   readonly packed: Uint8Array;
-  /** Allocates the memory of finished chunks. */
-  readonly output: Arena;
-  readonly #kept: Uint8Array | null;
   #at = 0;
 
-  constructor(kept: Uint8Array | null, pageBytes: number, output: Arena) {
-    this.#kept = kept;
-    this.output = output;
+  constructor(
+    private readonly kept: Uint8Array | null,
+    pageBytes: number /** Allocates the memory of finished chunks. */,
+    readonly output: Arena,
+  ) {
     this.page = this.take(pageBytes);
     this.packed = this.take(lz4BytesMax(pageBytes));
   }
@@ -97,9 +94,9 @@ export class EncodeSpace {
   readonly take: Arena = (sizeBytes) => {
     const at = this.#at;
     const end = at + bufferBytes(sizeBytes);
-    if (this.#kept === null || end > this.#kept.length) return heap(sizeBytes);
+    if (this.kept === null || end > this.kept.length) return heap(sizeBytes);
     this.#at = end;
-    return this.#kept.subarray(at, at + sizeBytes);
+    return this.kept.subarray(at, at + sizeBytes);
   };
 
   /** Allocates the memory of `page` for something else, once the chunk is finished. Each call allocates the same memory. */

@@ -40,8 +40,6 @@ export interface JobRunner {
 export class JobQueue {
   /** In the order in which they were added. */
   readonly waiting: WaitingJob[] = [];
-  readonly #pool: JobRunner;
-  readonly #signal: AbortSignal | undefined;
   #ownBytes = 0;
   /** Number of jobs that threads have done, and how long they took (ms). */
   #done = 0;
@@ -54,16 +52,17 @@ export class JobQueue {
   readonly #underWay = new Set<Promise<unknown>>();
 
   /** @param signal when aborted, jobs that no thread has taken are dropped */
-  constructor(pool: JobRunner, signal?: AbortSignal) {
-    this.#pool = pool;
-    this.#signal = signal;
+  constructor(
+    private readonly pool: JobRunner,
+    private readonly signal?: AbortSignal,
+  ) {
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     if (signal?.aborted === true) this.#onAbort();
   }
 
   /** Number of threads that may run its jobs at once. With 0 the calling thread runs them. */
   get threadCount(): number {
-    return this.#pool.threads;
+    return this.pool.threads;
   }
 
   /** For jobs that may take long: memory that threads share, which is set once the queue has ended (see `throwIfEnded`). */
@@ -115,7 +114,7 @@ export class JobQueue {
     readBytes = Infinity,
   ): Promise<Result> {
     if (this.#ended !== undefined) throw this.#ended;
-    if (this.#pool.threads === 0 || this.#isLittle(readBytes)) return (await task.work(job)).result;
+    if (this.pool.threads === 0 || this.#isLittle(readBytes)) return (await task.work(job)).result;
     if (this.waiting.length >= waitingMax) {
       throw new LogstrataError('limit', `${waitingMax} jobs are already waiting for the worker threads`);
     }
@@ -128,12 +127,12 @@ export class JobQueue {
         resolve: (result) => resolve(result as Result),
         reject,
       });
-      this.#pool.announce(this);
+      this.pool.announce(this);
     });
   }
 
   #isLittle(readBytes: number): boolean {
-    if (this.#ownBytes + readBytes > this.#pool.ownBytesMax) return false;
+    if (this.#ownBytes + readBytes > this.pool.ownBytesMax) return false;
     this.#ownBytes += readBytes;
     return true;
   }
@@ -151,14 +150,14 @@ export class JobQueue {
 
   /** Drops the jobs that no thread has taken. They and all later ones fail with `reason`. */
   end(reason: Error = queryEnded): void {
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.signal?.removeEventListener('abort', this.#onAbort);
     this.#ended ??= reason;
     this.#endedFlag?.fill(1);
     for (const { reject } of this.waiting.splice(0)) reject(reason);
   }
 
   readonly #onAbort = (): void => {
-    const reason: unknown = this.#signal?.reason;
+    const reason: unknown = this.signal?.reason;
     this.end(
       isLogstrataError(reason)
         ? reason

@@ -52,15 +52,13 @@ export function isIndexed({ index }: AttachedFile, { fields }: Schema): boolean 
 
 /** Indexes of several files that are committed together, because one manifest per file would take longer than indexing thousands of small files. */
 export class IndexBatch {
-  readonly #context: IndexContext;
-  readonly #id: string;
   readonly #indexes: { readonly id: string; readonly index: FileIndex }[] = [];
   #number = 0;
 
-  private constructor(context: IndexContext, id: string) {
-    this.#context = context;
-    this.#id = id;
-  }
+  private constructor(
+    private readonly context: IndexContext,
+    private readonly id: string,
+  ) {}
 
   /** Begins a unit of work for the batch. */
   static async begin(context: IndexContext): Promise<IndexBatch> {
@@ -77,18 +75,18 @@ export class IndexBatch {
    * file that has changed, is gone or is malformed; the rest of the batch is not affected.
    */
   async add(file: AttachedFile, onProgress: (progress: IndexProgress) => void): Promise<IndexedFile> {
-    const { directory, agent } = this.#context;
+    const { directory, agent } = this.context;
     const number = String(this.#number++).padStart(5, '0');
-    const path = `${buildingFolder(agent, this.#id)}/${number}.index`;
+    const path = `${buildingFolder(agent, this.id)}/${number}.index`;
     const writable = await directory.create(path);
     let built;
     try {
-      built = await writeIndex(this.#context, file, writable, onProgress);
+      built = await writeIndex(this.context, file, writable, onProgress);
       await writable.sync();
     } finally {
       await writable.close();
     }
-    const name = `attached/${this.#id}-${number}.index`;
+    const name = `attached/${this.id}-${number}.index`;
     await moveIntoPlace(directory, agent, path, name);
     const index = { ...built.index, file: name };
     this.#indexes.push({ id: file.id, index });
@@ -99,12 +97,12 @@ export class IndexBatch {
   async commit(): Promise<void> {
     if (this.#indexes.length === 0) return;
     const indexes = this.#indexes;
-    await this.#context.committer.attach({ adds: [], moves: [], removes: [], indexes });
+    await this.context.committer.attach({ adds: [], moves: [], removes: [], indexes });
   }
 
   /** Removes what was not committed. */
   async end(): Promise<void> {
-    await this.#context.committer.end(this.#id);
+    await this.context.committer.end(this.id);
   }
 }
 
@@ -174,28 +172,18 @@ function filtersOfSpans(columns: readonly ColumnIndex[]): RowGroupFilters[] {
 
 /** Indexes the columns of a file on threads. */
 class ColumnReader {
-  readonly #context: IndexContext;
-  readonly #attached: AttachedFile;
-  readonly #described: ForeignFile;
-  readonly #fields: readonly IndexedField[];
-  readonly #onProgress: (progress: IndexProgress) => void;
   /** Bytes of all columns that are to be read. */
   readonly #bytes: number;
   readonly #hasSketches: boolean;
   #bytesRead = 0;
 
   constructor(
-    context: IndexContext,
-    attached: AttachedFile,
-    described: ForeignFile,
-    fields: readonly IndexedField[],
-    onProgress: (progress: IndexProgress) => void,
+    private readonly context: IndexContext,
+    private readonly attached: AttachedFile,
+    private readonly described: ForeignFile,
+    private readonly fields: readonly IndexedField[],
+    private readonly onProgress: (progress: IndexProgress) => void,
   ) {
-    this.#context = context;
-    this.#attached = attached;
-    this.#described = described;
-    this.#fields = fields;
-    this.#onProgress = onProgress;
     const rowGroupRows = described.rowGroups.map(({ rows }) => rows);
     this.#hasSketches = spansOfFile(rowGroupRows).length >= sketchedRowGroupsMin;
     const bytesOf = ({ chunks }: ForeignRowGroup) =>
@@ -205,27 +193,27 @@ class ColumnReader {
 
   /** Indexes all columns of a row group, several at a time. The largest come first, so that the threads finish at about the same time. */
   async read(rowGroup: number): Promise<ColumnIndex[]> {
-    const { chunks } = this.#described.rowGroups[rowGroup]!;
-    const bytes = this.#fields.map(({ source }) => chunks[source.columnIndex]!.bytes);
+    const { chunks } = this.described.rowGroups[rowGroup]!;
+    const bytes = this.fields.map(({ source }) => chunks[source.columnIndex]!.bytes);
     const order = [...bytes.keys()].sort((a, b) => bytes[b]! - bytes[a]!);
     const results: ColumnIndex[] = [];
     let next = 0;
     const some = async (): Promise<void> => {
       while (next < order.length) {
         const index = order[next++]!;
-        results[index] = await this.#readColumn(rowGroup, this.#fields[index]!);
+        results[index] = await this.#readColumn(rowGroup, this.fields[index]!);
       }
     };
-    const atOnce = Math.max(1, Math.min(this.#context.columnsAtOnce, this.#fields.length));
+    const atOnce = Math.max(1, Math.min(this.context.columnsAtOnce, this.fields.length));
     await Promise.all(Array.from({ length: atOnce }, some));
     return results;
   }
 
   async #readColumn(rowGroup: number, { field, source }: IndexedField): Promise<ColumnIndex> {
-    const { bytes, mtimeMs, footerHash, etag } = this.#attached;
+    const { bytes, mtimeMs, footerHash, etag } = this.attached;
     const { column, change } = source;
-    const read = columnRead(this.#attached, this.#described, source, rowGroup);
-    const index = await this.#context.work.read(
+    const read = columnRead(this.attached, this.described, source, rowGroup);
+    const index = await this.context.work.read(
       indexTask,
       (place) => ({
         read: { ...read, ...place },
@@ -234,10 +222,10 @@ class ColumnReader {
         field,
         hasSketches: this.#hasSketches,
       }),
-      { file: this.#attached, column, reads: [read] },
+      { file: this.attached, column, reads: [read] },
     );
     this.#bytesRead += read.chunk.bytes;
-    this.#onProgress({ bytesRead: this.#bytesRead, bytes: this.#bytes });
+    this.onProgress({ bytesRead: this.#bytesRead, bytes: this.#bytes });
     return index;
   }
 }

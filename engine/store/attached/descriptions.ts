@@ -21,7 +21,6 @@ export interface Description {
  * dropped first.
  */
 export class Descriptions {
-  readonly #chunksMax: number;
   /** By id of the file, least recently used first. */
   readonly #known = new Map<string, Description>();
   readonly #underWay = new Map<string, Promise<Description>>();
@@ -30,10 +29,8 @@ export class Descriptions {
   constructor(
     private readonly directory: Directory,
     private readonly agent: string,
-    chunksMax = describedChunksMax,
-  ) {
-    this.#chunksMax = chunksMax;
-  }
+    private readonly chunksMax = describedChunksMax,
+  ) {}
 
   /** The cached description; undefined if it has to be read. */
   known(id: string): Description | undefined {
@@ -86,7 +83,7 @@ export class Descriptions {
     this.#known.set(id, described);
     this.#chunks += chunksOf(described);
     for (const oldest of this.#known.keys()) {
-      if (this.#chunks <= this.#chunksMax || oldest === id) break;
+      if (this.#chunks <= this.chunksMax || oldest === id) break;
       this.forget(oldest);
     }
   }

@@ -37,19 +37,16 @@ export interface ColumnOfFile {
 
 /** Runs tasks on files of other programs: on the pool's threads, or on a guarded thread. */
 export class ForeignWork {
-  readonly #means: ForeignMeans;
-  readonly #run: RunTask;
-
   /** @param run runs all tasks except those of the complete way; they take linear time and bounded memory */
-  constructor(means: ForeignMeans, run: RunTask) {
-    this.#means = means;
-    this.#run = run;
-  }
+  constructor(
+    private readonly means: ForeignMeans,
+    private readonly run: RunTask,
+  ) {}
 
   /** Reads a file's metadata. Throws as `readForeignFile` does. */
   describe(file: ForeignVersion, format: ForeignFormat): Promise<ForeignFile> {
-    return withPlace(this.#means.objects, file, describedRanges(format, file.bytes), (place) =>
-      this.#run(describeForeignTask, { ...place, format }, file.bytes),
+    return withPlace(this.means.objects, file, describedRanges(format, file.bytes), (place) =>
+      this.run(describeForeignTask, { ...place, format }, file.bytes),
     );
   }
 
@@ -60,7 +57,7 @@ export class ForeignWork {
     file: ForeignVersion,
     ranges: readonly ByteRange[],
   ): Promise<Result> {
-    return withPlace(this.#means.objects, file, ranges, (place) => this.#run(task, jobOf(place), file.bytes));
+    return withPlace(this.means.objects, file, ranges, (place) => this.run(task, jobOf(place), file.bytes));
   }
 
   /** Runs a task that reads a column. Throws the task's errors, and `limit` if it takes too much time or memory. */
@@ -70,10 +67,10 @@ export class ForeignWork {
     { file, column, reads, beside = [] }: ColumnOfFile,
   ): Promise<Result> {
     const { path } = file;
-    return withPlace(this.#means.objects, file, [...reads.flatMap(readRanges), ...beside], (place) => {
-      if (column.way === 'fast') return this.#run(task, jobOf(place), file.bytes);
+    return withPlace(this.means.objects, file, [...reads.flatMap(readRanges), ...beside], (place) => {
+      if (column.way === 'fast') return this.run(task, jobOf(place), file.bytes);
       const doing = `reading column "${column.name}" of ${path}`;
-      return this.#means.guard.run(task, jobOf(place), { doing, path });
+      return this.means.guard.run(task, jobOf(place), { doing, path });
     });
   }
 }

@@ -95,8 +95,6 @@ export async function indexFiles(
 class Indexing {
   readonly indexed: IndexResult['indexed'][number][] = [];
   readonly problems: IndexResult['problems'][number][] = [];
-  readonly #files: readonly AttachedFile[];
-  readonly #tell: (progress: IndexingProgress) => void;
   readonly #bytes: number;
   /** Bytes of the finished files. */
   #bytesDone = 0;
@@ -106,25 +104,26 @@ class Indexing {
   readonly #underWay = new Map<AttachedFile, number>();
 
   /** @param tell reports progress; if it throws, the indexing ends */
-  constructor(files: readonly AttachedFile[], tell: (progress: IndexingProgress) => void) {
-    this.#files = files;
-    this.#tell = tell;
+  constructor(
+    private readonly files: readonly AttachedFile[],
+    private readonly tell: (progress: IndexingProgress) => void,
+  ) {
     this.#bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   }
 
   get isLeft(): boolean {
-    return this.#next < this.#files.length;
+    return this.#next < this.files.length;
   }
 
   /** Adds files to a batch, one after another, until the batch is full or the time is over. Throws errors that are no fault of a file. */
   async fill(batch: IndexBatch, endMs: number): Promise<void> {
     while (this.isLeft && batch.files < attachedFilesOfListMax && performance.now() <= endMs) {
-      const file = this.#files[this.#next++]!;
+      const file = this.files[this.#next++]!;
       try {
         await this.#add(batch, file);
       } catch (error) {
         // Make the other concurrent calls stop after their current file.
-        this.#next = this.#files.length;
+        this.#next = this.files.length;
         throw error;
       } finally {
         this.#underWay.delete(file);
@@ -152,8 +151,8 @@ class Indexing {
     // Whole bytes: sums of fractions depend on their order by a rounding, and the progress would seem to fall.
     this.#underWay.set(file, Math.floor(share * file.bytes));
     const bytesDone = [...this.#underWay.values()].reduce((sum, done) => sum + done, this.#bytesDone);
-    const { length: files } = this.#files;
-    this.#tell({ path: file.path, filesDone: this.#filesDone, files, bytesDone, bytes: this.#bytes });
+    const { length: files } = this.files;
+    this.tell({ path: file.path, filesDone: this.#filesDone, files, bytesDone, bytes: this.#bytes });
   }
 }
 

@@ -17,16 +17,13 @@ interface OpenFile {
  * file releases its disk space. All calls block on the disk: use this on the main thread only where it has nothing else to do.
  */
 export class OpenFiles {
-  readonly #filesMax: number;
   /** By absolute path, least recently used first. */
   readonly #files = new Map<string, OpenFile>();
   /** The path that was read last. */
   #newest = '';
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(filesMax: number = openFilesMax) {
-    this.#filesMax = filesMax;
-  }
+  constructor(private readonly filesMax: number = openFilesMax) {}
 
   /** Number of open files. */
   get count(): number {
@@ -60,7 +57,7 @@ export class OpenFiles {
       known.usedMs = performance.now();
       return known.descriptor;
     }
-    while (this.#files.size >= this.#filesMax) this.#closeOldest();
+    while (this.#files.size >= this.filesMax) this.#closeOldest();
     const descriptor = this.#openNew(path);
     this.#files.set(path, { descriptor, usedMs: performance.now() });
     this.#timer ??= setInterval(() => this.#closeUnused(), idleMs).unref();

@@ -140,13 +140,10 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 class RealDirectory implements Directory {
-  readonly location: string;
-  readonly #owner: Owner | undefined;
-
-  constructor(location: string, owner?: Owner) {
-    this.location = location;
-    this.#owner = owner;
-  }
+  constructor(
+    readonly location: string,
+    private readonly owner?: Owner,
+  ) {}
 
   async list(path: string): Promise<string[]> {
     return this.#run('list', path, async (absolute) => {
@@ -166,7 +163,7 @@ class RealDirectory implements Directory {
   async makeDirectory(path: string): Promise<void> {
     await this.#run('create the folder', path, async (absolute) => {
       for (const made of await makeFolders(absolute)) {
-        if (this.#owner !== undefined) await fs.chown(made, this.#owner.uid, this.#owner.gid);
+        if (this.owner !== undefined) await fs.chown(made, this.owner.uid, this.owner.gid);
         // Without this a crash could undo the new name.
         await syncFolder(dirname(made));
       }
@@ -179,7 +176,7 @@ class RealDirectory implements Directory {
 
   async create(path: string, mode = 0o644): Promise<WritableFile> {
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
-    return this.#openFile('create', path, flags, { owner: this.#owner, mode });
+    return this.#openFile('create', path, flags, { owner: this.owner, mode });
   }
 
   async openWrite(path: string): Promise<WritableFile> {

@@ -282,15 +282,13 @@ export function decodeBatchMessage(message: Uint8Array, schema: Schema, withCurs
 
 /** Reads the buffers of a batch in order, and checks each against what its column needs. */
 class BodyReader {
-  readonly #header: ArrowRecordBatch;
-  readonly #body: Uint8Array;
   #node = 0;
   #buffer = 0;
 
-  constructor(header: ArrowRecordBatch, body: Uint8Array) {
-    this.#header = header;
-    this.#body = body;
-  }
+  constructor(
+    private readonly header: ArrowRecordBatch,
+    private readonly body: Uint8Array,
+  ) {}
 
   cursors(): BigInt64Array {
     this.#validity(cursorColumnName);
@@ -298,7 +296,7 @@ class BodyReader {
   }
 
   column(field: Field): PlainColumn {
-    const length = this.#header.length;
+    const length = this.header.length;
     const validity = this.#validity(field.name);
     const { column, isBits } = typeFacts[field.type];
     switch (column) {
@@ -322,26 +320,26 @@ class BodyReader {
   }
 
   finish(): void {
-    const { nodes, buffers } = this.#header;
+    const { nodes, buffers } = this.header;
     if (this.#node !== nodes.length || this.#buffer !== buffers.length) {
       throw new DamageError(`it has ${nodes.length} columns, not ${this.#node}`, {});
     }
   }
 
   #int64s(name: string): BigInt64Array {
-    const bytes = this.#take(name, this.#header.length * 8);
-    return new BigInt64Array(bytes.buffer, bytes.byteOffset, this.#header.length);
+    const bytes = this.#take(name, this.header.length * 8);
+    return new BigInt64Array(bytes.buffer, bytes.byteOffset, this.header.length);
   }
 
   #bits(name: string): BigInt64Array {
-    const rows = this.#header.length;
+    const rows = this.header.length;
     const bits = this.#take(name, (rows + 7) >> 3);
     return BigInt64Array.from({ length: rows }, (_, row) => BigInt((bits[row >> 3]! >> (row & 7)) & 1));
   }
 
   #validity(name: string): Validity {
-    const rows = this.#header.length;
-    const node = this.#header.nodes[this.#node++];
+    const rows = this.header.length;
+    const node = this.header.nodes[this.#node++];
     if (node === undefined || node.length !== rows) {
       throw new DamageError(`column ${name} is missing or has another number of rows`, {});
     }
@@ -356,16 +354,16 @@ class BodyReader {
   }
 
   #take(name: string, lengthBytes: number): Uint8Array {
-    const region = this.#header.buffers[this.#buffer++];
+    const region = this.header.buffers[this.#buffer++];
     if (
       region === undefined ||
       region.offset % 8 !== 0 ||
       region.length < lengthBytes ||
-      region.offset + region.length > this.#body.length
+      region.offset + region.length > this.body.length
     ) {
       throw new DamageError(`column ${name} has a buffer that is missing or too short`, {});
     }
-    return this.#body.subarray(region.offset, region.offset + lengthBytes);
+    return this.body.subarray(region.offset, region.offset + lengthBytes);
   }
 }
 

@@ -152,17 +152,16 @@ const messages = new MessageSpace();
  * "Hot segment".
  */
 export class HotSegmentWriter {
-  readonly path: string;
-  readonly #schema: Schema;
-  readonly #file: WritableFile;
   #bytes: number;
   #failure: unknown;
   #busy = false;
 
-  private constructor(path: string, schema: Schema, file: WritableFile, bytes: number) {
-    this.path = path;
-    this.#schema = schema;
-    this.#file = file;
+  private constructor(
+    readonly path: string,
+    private readonly schema: Schema,
+    private readonly file: WritableFile,
+    bytes: number,
+  ) {
     this.#bytes = bytes;
   }
 
@@ -235,7 +234,7 @@ export class HotSegmentWriter {
     await messages.use((arena) => {
       const cursors = cursorsOf(runs, batch.length);
       const json = metaJson(runs, meta);
-      return this.#write(encodeBatchMessage(this.#schema, batch, cursors, json, this.#bytes, arena));
+      return this.#write(encodeBatchMessage(this.schema, batch, cursors, json, this.#bytes, arena));
     });
   }
 
@@ -247,8 +246,8 @@ export class HotSegmentWriter {
     }
     this.#busy = true;
     try {
-      await this.#file.write(this.#bytes, message);
-      await this.#file.sync();
+      await this.file.write(this.#bytes, message);
+      await this.file.sync();
       this.#bytes += message.length;
     } catch (error) {
       this.#failure = error;
@@ -259,7 +258,7 @@ export class HotSegmentWriter {
   }
 
   async close(): Promise<void> {
-    await this.#file.close();
+    await this.file.close();
   }
 }
 
@@ -339,36 +338,34 @@ class MessageScan {
   readonly batches: HotBatch[] = [];
   readonly damages: HotDamage[] = [];
   endBytes: number;
-  readonly #bytes: Uint8Array;
-  readonly #base: number;
-  readonly #schema: Schema;
   /** Number of batches before the last damage. */
   #batchesBefore = 0;
 
-  constructor(bytes: Uint8Array, base: number, schema: Schema) {
-    this.#bytes = bytes;
-    this.#base = base;
-    this.#schema = schema;
+  constructor(
+    private readonly bytes: Uint8Array,
+    private readonly base: number,
+    private readonly schema: Schema,
+  ) {
     this.endBytes = base;
   }
 
   /** @param wholeBytes everything before this offset was committed; an invalid last batch after it is a torn tail, not damage */
   run(wholeBytes: number): void {
     let at = 0;
-    if (this.#base === 0 && this.#bytes.length === 0) this.damage(0, 0, 'it has no schema');
-    while (at < this.#bytes.length) {
-      const messageBytes = sealedMessageBytes(this.#bytes, at, this.#base + at);
+    if (this.base === 0 && this.bytes.length === 0) this.damage(0, 0, 'it has no schema');
+    while (at < this.bytes.length) {
+      const messageBytes = sealedMessageBytes(this.bytes, at, this.base + at);
       if (messageBytes > 0) {
         this.#take(at, messageBytes);
         at += messageBytes;
         continue;
       }
-      const next = findSealedMessage(this.#bytes, at + 8 - (at % 8), this.#base);
-      const isSchema = this.#base + at === 0;
+      const next = findSealedMessage(this.bytes, at + 8 - (at % 8), this.base);
+      const isSchema = this.base + at === 0;
       // A torn schema message is always damage, because a manifest names a file only once its schema is durable.
-      if (next < 0 && this.#base + at >= wholeBytes && !isSchema) return;
-      const end = next < 0 ? this.#bytes.length : next;
-      this.damage(this.#base + at, end - at, isSchema ? 'its schema is incomplete' : 'a batch is incomplete');
+      if (next < 0 && this.base + at >= wholeBytes && !isSchema) return;
+      const end = next < 0 ? this.bytes.length : next;
+      this.damage(this.base + at, end - at, isSchema ? 'its schema is incomplete' : 'a batch is incomplete');
       at = end;
     }
   }
@@ -386,11 +383,11 @@ class MessageScan {
   }
 
   #take(at: number, messageBytes: number): void {
-    const offset = this.#base + at;
-    const message = this.#bytes.subarray(at, at + messageBytes);
+    const offset = this.base + at;
+    const message = this.bytes.subarray(at, at + messageBytes);
     this.endBytes = offset + messageBytes;
     try {
-      if (offset === 0) checkSchemaMessage(message, this.#schema);
+      if (offset === 0) checkSchemaMessage(message, this.schema);
       else this.#takeBatch(message, offset);
     } catch (error) {
       if (!isLogstrataError(error) || error.code !== 'damaged') throw error;
@@ -399,7 +396,7 @@ class MessageScan {
   }
 
   #takeBatch(message: Uint8Array, offset: number): void {
-    const { batch, cursors, metaJson: json } = decodeBatchMessage(message, this.#schema, true);
+    const { batch, cursors, metaJson: json } = decodeBatchMessage(message, this.schema, true);
     const { runs, meta } = readMeta(json);
     assert(cursors !== null, 'hot batches have cursors');
     if (!runsMatch(runs, cursors)) throw new DamageError('its runs and its cursors differ', {});

@@ -274,23 +274,21 @@ function place(directory: Directory, path: string): string {
 
 /** Lists the agents' folders in a data folder. */
 export class AgentFolders {
-  readonly #directory: Directory;
-  readonly #onWarning: (message: string) => void;
   /** Names of which a warning was given already. */
   readonly #told = new Set<string>();
 
-  constructor(directory: Directory, onWarning: (message: string) => void) {
-    this.#directory = directory;
-    this.#onWarning = onWarning;
-  }
+  constructor(
+    private readonly directory: Directory,
+    private readonly onWarning: (message: string) => void,
+  ) {}
 
   /** Names of the agents that have anything stored, sorted. Skips a file that has an agent's name, and warns of it once. */
   async agents(): Promise<string[]> {
     const names: string[] = [];
-    for (const name of await this.#directory.list('')) {
+    for (const name of await this.directory.list('')) {
       if (!isAgentName(name)) continue;
-      if (!(await this.#directory.isFolder(name))) this.#tell(name);
-      else if ((await this.#directory.list(name)).some(isOwn)) names.push(name);
+      if (!(await this.directory.isFolder(name))) this.#tell(name);
+      else if ((await this.directory.list(name)).some(isOwn)) names.push(name);
     }
     return names;
   }
@@ -298,8 +296,8 @@ export class AgentFolders {
   #tell(name: string): void {
     if (this.#told.has(name)) return;
     this.#told.add(name);
-    const { location } = this.#directory;
-    this.#onWarning(
+    const { location } = this.directory;
+    this.onWarning(
       `${location}/${name} is skipped: the data folder has one folder per agent, and this is not one`,
     );
   }

@@ -18,24 +18,23 @@ export interface RunList<Group> extends Iterable<PositionedRows<Group>> {
 /** Two lists of runs, where all runs of the second follow those of the first. */
 export class JoinedRuns<Group> implements RunList<Group> {
   readonly length: number;
-  readonly #first: RunList<Group>;
-  readonly #second: RunList<Group>;
 
-  constructor(first: RunList<Group>, second: RunList<Group>) {
-    this.#first = first;
-    this.#second = second;
+  constructor(
+    private readonly first: RunList<Group>,
+    private readonly second: RunList<Group>,
+  ) {
     this.length = first.length + second.length;
   }
 
   at(index: number): PositionedRows<Group> | undefined {
     const place = index < 0 ? this.length + index : index;
     if (place < 0) return undefined;
-    const before = this.#first.length;
-    return place < before ? this.#first.at(place) : this.#second.at(place - before);
+    const before = this.first.length;
+    return place < before ? this.first.at(place) : this.second.at(place - before);
   }
 
   *[Symbol.iterator](): Iterator<PositionedRows<Group>> {
-    for (const runs of [this.#first, this.#second]) for (const run of runs) yield run;
+    for (const runs of [this.first, this.second]) for (const run of runs) yield run;
   }
 }
 

@@ -15,8 +15,6 @@ import { addRun, type OrdinalRun, type Run } from '../manifest/manifest.js';
  * rows: the rows below it never change.
  */
 export class HotRows {
-  readonly schema: Schema;
-  readonly #file: string;
   readonly #builder: BatchBuilder;
   #isGivenBack = false;
   /** Zone map of each field over all rows. */
@@ -25,9 +23,10 @@ export class HotRows {
   #rowCount = 0;
 
   /** `file` names the hot file in error messages and in `--explain`. */
-  constructor(schema: Schema, file: string) {
-    this.schema = schema;
-    this.#file = file;
+  constructor(
+    readonly schema: Schema,
+    private readonly file: string,
+  ) {
     this.#builder = spareBuilders.take(schema);
     this.#zones = schema.fields.map(() => zoneOfNoRows);
   }
@@ -95,7 +94,7 @@ export class HotRows {
           : null;
       return { field, stored, zone };
     });
-    return new HotRowGroup(this.#file, rows, sources, this);
+    return new HotRowGroup(this.file, rows, sources, this);
   }
 }
 

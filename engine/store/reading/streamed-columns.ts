@@ -7,14 +7,11 @@
  * Decoding such columns into the pool would take longer, and evict the columns of other queries.
  */
 export class StreamedColumns {
-  readonly #bytesMax: number;
   /** Bytes that each column would take in memory, by key, oldest first. */
   readonly #streamed = new Map<string, number>();
   #bytes = 0;
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
+  constructor(private readonly bytesMax: number) {}
 
   /** Whether a column that is about to be searched should be streamed instead of kept. If so, the column is remembered. */
   isToStream(key: string, sizeBytes: number): boolean {
@@ -22,7 +19,7 @@ export class StreamedColumns {
     this.#streamed.set(key, sizeBytes);
     this.#bytes += sizeBytes;
     for (const oldest of this.#streamed.keys()) {
-      if (this.#bytes <= this.#bytesMax) break;
+      if (this.#bytes <= this.bytesMax) break;
       this.#forget(oldest);
     }
     return true;

@@ -17,9 +17,6 @@ export interface RowGroupFilters {
 
 /** Writes the filters of row groups one after another, then their sketches, and records their places. */
 export class FilterWriter {
-  /** Appends bytes to the file and returns their offset. */
-  readonly #append: (bytes: Uint8Array) => Promise<number>;
-  readonly #fields: number;
   readonly #gramFilters: GramFilterPlace[] = [];
   readonly #valueFilters: ValueFilterPlace[] = [];
   /** The sketch of each row group and field, until they are written; null if there is none. */
@@ -29,10 +26,10 @@ export class FilterWriter {
   #sketchPlaces: SketchPlace[] | null = null;
   #rowGroups = 0;
 
-  constructor(fields: number, append: (bytes: Uint8Array) => Promise<number>) {
-    this.#fields = fields;
-    this.#append = append;
-  }
+  constructor(
+    private readonly fields: number /** Appends bytes to the file and returns their offset. */,
+    private readonly append: (bytes: Uint8Array) => Promise<number>,
+  ) {}
 
   get rowGroups(): number {
     return this.#rowGroups;
@@ -64,7 +61,7 @@ export class FilterWriter {
     const rowGroup = this.#rowGroups++;
     for (const { field, filter } of gramFilters) {
       const { bytes, ...shape } = filter;
-      const offset = await this.#append(bytes);
+      const offset = await this.append(bytes);
       this.#gramFilters.push({ rowGroup, field, offset, ...shape });
     }
     const bloomFilters: ({ offset: number; bytes: number } | null)[] = [];
@@ -75,7 +72,7 @@ export class FilterWriter {
         continue;
       }
       const { blocks } = filter;
-      const offset = await this.#append(filter.bytes);
+      const offset = await this.append(filter.bytes);
       this.#valueFilters.push({ rowGroup, field, offset, blocks });
       bloomFilters.push({ offset, bytes: bloomFilterBytes(blocks) });
     }
@@ -90,12 +87,12 @@ export class FilterWriter {
     this.#sketchPlaces = places;
     const groups = this.#sketches;
     this.#sketches = [];
-    for (let field = 0; field < this.#fields; field++) {
+    for (let field = 0; field < this.fields; field++) {
       const sketches = groups.map((group) => group[field] ?? null);
       const sketched = sketches.filter((sketch) => sketch !== null);
       if (sketched.length < sketchedRowGroupsMin && !this.#textFields.has(field)) continue;
       const joined = joinSketches(sketches);
-      places.push({ field, offset: await this.#append(joined.bytes), stripes: joined.stripes });
+      places.push({ field, offset: await this.append(joined.bytes), stripes: joined.stripes });
     }
   }
 }

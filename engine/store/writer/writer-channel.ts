@@ -185,7 +185,6 @@ export class ChannelServer {
 }
 
 class ServerConnection implements ChannelConnection {
-  readonly #session: ServerHttp2Session;
   readonly #atEnd: (() => Promise<void>)[] = [];
   readonly ended: Promise<void>;
   #resolveEnded: () => void = () => {};
@@ -194,10 +193,9 @@ class ServerConnection implements ChannelConnection {
   #isEnding = false;
 
   constructor(
-    session: ServerHttp2Session,
+    private readonly session: ServerHttp2Session,
     private readonly perform: (path: string, args: unknown, payload: Uint8Array) => Promise<unknown>,
   ) {
-    this.#session = session;
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
@@ -249,7 +247,7 @@ class ServerConnection implements ChannelConnection {
   }
 
   #endWhenIdle(): void {
-    const session = this.#session;
+    const session = this.session;
     const isOver = session.closed || session.destroyed || this.#finishing;
     if (this.#requests > 0 || this.#isEnding || !isOver) return;
     this.#isEnding = true;
@@ -278,11 +276,9 @@ export interface ChannelClient {
 
 /** The requesting side of the channel, over one connection. */
 export class WriterChannel implements ChannelClient {
-  readonly #session: ClientHttp2Session;
   #pending = 0;
 
-  private constructor(session: ClientHttp2Session) {
-    this.#session = session;
+  private constructor(private readonly session: ClientHttp2Session) {
     session.unref();
     // Its requests fail, and nothing else.
     session.on('error', () => {});
@@ -300,20 +296,20 @@ export class WriterChannel implements ChannelClient {
 
   /** Whether the connection to the writer's process is still open. */
   get alive(): boolean {
-    return !this.#session.closed && !this.#session.destroyed;
+    return !this.session.closed && !this.session.destroyed;
   }
 
   async request(operation: string, args: unknown, payload = new Uint8Array(0)): Promise<unknown> {
     if (!this.alive) throw gone();
     const json = Buffer.from(JSON.stringify(args));
     checkLengths(json.length, payload.length);
-    if (this.#pending++ === 0) this.#session.ref();
+    if (this.#pending++ === 0) this.session.ref();
     try {
       const { result, error } = await this.#exchange(operation, json, payload);
       if (error !== undefined) throw decodeError(error);
       return result;
     } finally {
-      if (--this.#pending === 0) this.#session.unref();
+      if (--this.#pending === 0) this.session.unref();
     }
   }
 
@@ -324,7 +320,7 @@ export class WriterChannel implements ChannelClient {
   ): Promise<{ readonly result?: unknown; readonly error?: EncodedError }> {
     try {
       const path = `/${protocolVersion}/${operation}`;
-      const stream = this.#session.request({
+      const stream = this.session.request({
         ':method': 'POST',
         ':path': path,
         [argsBytes]: json.length,
@@ -339,7 +335,7 @@ export class WriterChannel implements ChannelClient {
   }
 
   async close(): Promise<void> {
-    const session = this.#session;
+    const session = this.session;
     if (session.destroyed) return;
     const closed = new Promise<void>((resolve) => session.once('close', () => resolve()));
     session.ref();

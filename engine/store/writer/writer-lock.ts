@@ -46,16 +46,11 @@ function lockMember(name: string): LockMember | undefined {
  * end.
  */
 export class LockFolder {
-  readonly location: string;
-  /** A path of the data folder that is short enough for socket addresses below it. */
-  readonly #short: string;
-  readonly close: () => Promise<void>;
-
-  private constructor(location: string, short: string, close: () => Promise<void>) {
-    this.location = location;
-    this.#short = short;
-    this.close = close;
-  }
+  private constructor(
+    readonly location: string /** A path of the data folder that is short enough for socket addresses below it. */,
+    private readonly short: string,
+    readonly close: () => Promise<void>,
+  ) {}
 
   /**
    * Opens the folder for a member, and creates it if needed. Throws `not_found` if there is no data folder, `locked` if users who may not
@@ -114,7 +109,7 @@ export class LockFolder {
 
   /** The address of a member's socket. */
   addressOf(name: string): string {
-    return join(this.#short, folderName, name);
+    return join(this.short, folderName, name);
   }
 
   /** Names in the folder, sorted. */
