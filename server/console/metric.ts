@@ -10,12 +10,39 @@ export type Sample = readonly [value: number, ...labels: readonly string[]];
 
 /** A metric. Its value is read from the figures only when the metrics are requested. */
 export interface Metric {
-  /** Without `metricPrefix`. */
+  /** Without `metricPrefix`. A name that ends with `_total` is that of a counter, any other that of a gauge. */
   readonly name: string;
-  readonly type: 'counter' | 'gauge';
   readonly help: string;
-  readonly labels?: readonly string[];
+  readonly labels: readonly string[];
   read(figures: ServerFigures): Iterable<Sample>;
+}
+
+/** What metrics are read from: by the name of each, its help, and how its value is read. A value that is not there is left out. */
+export type MetricTable<Of> = Readonly<
+  Record<string, readonly [help: string, read: (of: Of) => number | null | undefined]>
+>;
+
+/**
+ * Makes the metrics of a table.
+ *
+ * @param each finds in the figures what the values are read from, and the values of the labels
+ */
+export function metricsOf<Of>(
+  labels: readonly string[],
+  each: (figures: ServerFigures) => Iterable<readonly [of: Of, ...labels: string[]]>,
+  table: MetricTable<Of>,
+): Metric[] {
+  return Object.entries(table).map(([name, [help, read]]) => ({
+    name,
+    help,
+    labels,
+    *read(figures) {
+      for (const [of, ...values] of each(figures)) {
+        const value = read(of);
+        if (value !== undefined && value !== null) yield [value, ...values];
+      }
+    },
+  }));
 }
 
 /** The prefix of the names of all metrics. */
@@ -23,13 +50,21 @@ export const metricPrefix = 'logstrata_';
 
 /** Registers a metric. At each request it is read from `newest()`. */
 export function register(registry: Registry, metric: Metric, newest: () => ServerFigures): void {
-  const { name, help, type, labels = [] } = metric;
+  const { name, help, labels } = metric;
   const options = { name: `${metricPrefix}${name}`, help, labelNames: [...labels], registers: [registry] };
   const read = (take: (labels: Record<string, string>, value: number) => void): void => {
     for (const [value, ...values] of metric.read(newest()))
       take(Object.fromEntries(labels.map((label, i) => [label, values[i]!])), value);
   };
-  if (type === 'gauge') {
+  if (name.endsWith('_total'))
+    new Counter({
+      ...options,
+      collect() {
+        this.reset();
+        read((given, value) => this.inc(given, value));
+      },
+    });
+  else
     new Gauge({
       ...options,
       collect() {
@@ -37,15 +72,6 @@ export function register(registry: Registry, metric: Metric, newest: () => Serve
         read((given, value) => this.set(given, value));
       },
     });
-    return;
-  }
-  new Counter({
-    ...options,
-    collect() {
-      this.reset();
-      read((given, value) => this.inc(given, value));
-    },
-  });
 }
 
 /** The figures of a server at the time of a request for them. */

@@ -1,39 +1,24 @@
 import { collectDefaultMetrics, Registry, Histogram } from 'prom-client';
-import { type Metric, metricPrefix, type Sample, type ServerFigures, register } from './metric.js';
+import { type Metric, metricPrefix, metricsOf, type ServerFigures, register } from './metric.js';
 import { durationBoundsMs, Durations, type QuerySums } from '../route/query-tally.js';
 import { archiveMetrics } from './archive-metrics.js';
 import { collectMetrics } from './collect-metrics.js';
 
-function ofThreads(name: string, help: string, figure: 'busy' | 'waiting' | 'threads'): Metric {
-  return {
-    name,
-    type: 'gauge',
-    help,
-    labels: ['pool'],
-    *read({ threads }) {
-      for (const [pool, figures] of Object.entries(threads)) yield [figures[figure], pool];
-    },
-  };
-}
-
 /** Metrics of the process and its threads. */
 const processMetrics: readonly Metric[] = [
-  {
-    name: 'build_info',
-    type: 'gauge',
-    help: 'What runs: always 1.',
-    labels: ['version', 'node', 'transport'],
-    read: ({ version, transport }) => [[1, version, process.version, transport]],
-  },
-  {
-    name: 'ready',
-    type: 'gauge',
-    help: 'Whether /readyz answers 200 (1).',
-    read: ({ isReady }) => [[Number(isReady)]],
-  },
-  ofThreads('threads_busy', 'Worker threads that are running a job.', 'busy'),
-  ofThreads('threads_limit', 'Upper limit of the number of worker threads.', 'threads'),
-  ofThreads('thread_jobs_waiting', 'Jobs waiting for a worker thread.', 'waiting'),
+  ...metricsOf(
+    ['version', 'node', 'transport'],
+    ({ version, transport }) => [[1, version, process.version, transport]],
+    { build_info: ['What runs: always 1.', (one) => one] },
+  ),
+  ...metricsOf([], (figures) => [[figures]], {
+    ready: ['Whether /readyz answers 200 (1).', ({ isReady }) => Number(isReady)],
+  }),
+  ...metricsOf(['pool'], ({ threads }) => Object.entries(threads).map(([pool, figures]) => [figures, pool]), {
+    threads_busy: ['Worker threads that are running a job.', ({ busy }) => busy],
+    threads_limit: ['Upper limit of the number of worker threads.', ({ threads }) => threads],
+    thread_jobs_waiting: ['Jobs waiting for a worker thread.', ({ waiting }) => waiting],
+  }),
 ];
 
 /** Resolution of the measured delay of the event loop, in milliseconds. Shorter delays are not seen; a finer timer would cost more. */
@@ -49,122 +34,78 @@ function registerProcess(registry: Registry): void {
     if (unwanted.test(name)) registry.removeSingleMetric(name);
 }
 
-/** A counter of a sum over the queries of each agent. */
-function byAgent(name: string, help: string, read: (sums: QuerySums) => number): Metric {
+/** The checks that rule out row groups, and their sums. */
+function pruned(sums: QuerySums): Readonly<Record<string, number>> {
   return {
-    name,
-    help,
-    type: 'counter',
-    labels: ['agent'],
-    *read({ queries }) {
-      for (const [agent, sums] of queries.tally.byAgent) yield [read(sums), agent];
-    },
+    time: sums.rowGroupsPrunedByTime,
+    zone: sums.rowGroupsPrunedByZone,
+    value: sums.rowGroupsPrunedByValue,
+    gram: sums.rowGroupsPrunedByGram,
+    dictionary: sums.rowGroupsPrunedByDictionary,
   };
 }
-
-function ofQueries(
-  name: string,
-  type: Metric['type'],
-  help: string,
-  read: (queries: ServerFigures['queries']) => number,
-): Metric {
-  return { name, type, help, read: ({ queries }) => [[read(queries)]] };
-}
-
-/** The checks that rule out row groups, and their sums. */
-const pruned: readonly (readonly [reason: string, read: (sums: QuerySums) => number])[] = [
-  ['time', (sums) => sums.rowGroupsPrunedByTime],
-  ['zone', (sums) => sums.rowGroupsPrunedByZone],
-  ['value', (sums) => sums.rowGroupsPrunedByValue],
-  ['gram', (sums) => sums.rowGroupsPrunedByGram],
-  ['dictionary', (sums) => sums.rowGroupsPrunedByDictionary],
-];
 
 function sumOf({ queries }: ServerFigures, read: (sums: QuerySums) => number): number {
   return [...queries.tally.byAgent.values()].reduce((sum, sums) => sum + read(sums), 0);
 }
 
+/** Counts by name, such as those of `tally.broken`, as what a metric is read from. */
+function byName(counts: Readonly<Record<string, number>>): [count: number, name: string][] {
+  return Object.entries(counts).map(([name, count]) => [count, name]);
+}
+
 /** Metrics of queries: their number, their cost, and hits in the pool of decoded columns. */
 const queryMetrics: readonly Metric[] = [
-  ofQueries('queries_running', 'gauge', 'Queries being scanned.', ({ running }) => running),
-  ofQueries(
-    'queries_waiting',
-    'gauge',
-    'Queries waiting for a running query to end.',
-    ({ waiting }) => waiting,
-  ),
-  ofQueries(
-    'queries_limit',
-    'gauge',
-    'Upper limit of the number of queries running at once.',
-    ({ runningMax }) => runningMax,
-  ),
-  ofQueries(
-    'answers_open',
-    'gauge',
-    'Answers being sent, including those to slow clients.',
-    ({ answers }) => answers,
-  ),
-  ofQueries(
-    'slow_queries_total',
-    'counter',
-    'Queries that took longer than server.slow_query.',
-    ({ slow }) => slow,
-  ),
-  {
-    name: 'answers_broken_total',
-    type: 'counter',
-    help: 'Answers cut off because the client disconnected or was too slow, or because the server failed.',
-    labels: ['reason'],
-    *read({ queries }) {
-      for (const [reason, count] of Object.entries(queries.tally.broken)) yield [count, reason];
+  ...metricsOf([], ({ queries }) => [[queries]], {
+    queries_running: ['Queries being scanned.', ({ running }) => running],
+    queries_waiting: ['Queries waiting for a running query to end.', ({ waiting }) => waiting],
+    queries_limit: ['Upper limit of the number of queries running at once.', ({ runningMax }) => runningMax],
+    answers_open: ['Answers being sent, including those to slow clients.', ({ answers }) => answers],
+    slow_queries_total: ['Queries that took longer than server.slow_query.', ({ slow }) => slow],
+  }),
+  ...metricsOf(['reason'], ({ queries }) => byName(queries.tally.broken), {
+    answers_broken_total: [
+      'Answers cut off because the client disconnected or was too slow, or because the server failed.',
+      (count) => count,
+    ],
+  }),
+  ...metricsOf(['listener'], ({ wrongTokens }) => byName(wrongTokens), {
+    wrong_tokens_total: ['Requests with a token that is unknown, expired or revoked.', (count) => count],
+  }),
+  ...metricsOf(['agent'], ({ queries }) => [...queries.tally.byAgent].map(([agent, sums]) => [sums, agent]), {
+    scans_total: ['Queries and counts that were scanned.', ({ queries }) => queries],
+    rows_scanned_total: ['Rows examined by queries.', ({ rowsScanned }) => rowsScanned],
+    rows_returned_total: ['Records in answers.', ({ rowsReturned }) => rowsReturned],
+    read_bytes_total: ['Bytes read from the disk by queries.', ({ bytesRead }) => bytesRead],
+    returned_bytes_total: ['Bytes of answers, before compression.', ({ bytesReturned }) => bytesReturned],
+    row_groups_scanned_total: [
+      'Row groups whose rows were examined.',
+      ({ rowGroupsScanned }) => rowGroupsScanned,
+    ],
+  }),
+  ...metricsOf(
+    ['agent', 'reason'],
+    ({ queries }) =>
+      [...queries.tally.byAgent].flatMap(([agent, sums]) =>
+        byName(pruned(sums)).map(([count, reason]) => [count, agent, reason] as const),
+      ),
+    {
+      row_groups_pruned_total: [
+        'Row groups skipped, by what ruled them out: bounds of times or values (zone), value filters, n-gram filters, or dictionaries.',
+        (count) => count,
+      ],
     },
-  },
-  {
-    name: 'wrong_tokens_total',
-    type: 'counter',
-    help: 'Requests with a token that is unknown, expired or revoked.',
-    labels: ['listener'],
-    *read({ wrongTokens }) {
-      for (const [listener, count] of Object.entries(wrongTokens)) yield [count, listener];
-    },
-  },
-  byAgent('scans_total', 'Queries and counts that were scanned.', ({ queries }) => queries),
-  byAgent('rows_scanned_total', 'Rows examined by queries.', ({ rowsScanned }) => rowsScanned),
-  byAgent('rows_returned_total', 'Records in answers.', ({ rowsReturned }) => rowsReturned),
-  byAgent('read_bytes_total', 'Bytes read from the disk by queries.', ({ bytesRead }) => bytesRead),
-  byAgent(
-    'returned_bytes_total',
-    'Bytes of answers, before compression.',
-    ({ bytesReturned }) => bytesReturned,
   ),
-  byAgent(
-    'row_groups_scanned_total',
-    'Row groups whose rows were examined.',
-    ({ rowGroupsScanned }) => rowGroupsScanned,
-  ),
-  {
-    name: 'row_groups_pruned_total',
-    type: 'counter',
-    help: 'Row groups skipped, by what ruled them out: bounds of times or values (zone), value filters, n-gram filters, or dictionaries.',
-    labels: ['agent', 'reason'],
-    *read({ queries }): Generator<Sample> {
-      for (const [agent, sums] of queries.tally.byAgent)
-        for (const [reason, read] of pruned) yield [read(sums), agent, reason];
-    },
-  },
-  {
-    name: 'pool_hits_total',
-    type: 'counter',
-    help: 'Columns found decoded in memory by queries.',
-    read: (figures) => [[sumOf(figures, ({ columnsCached }) => columnsCached)]],
-  },
-  {
-    name: 'pool_misses_total',
-    type: 'counter',
-    help: 'Columns decoded by queries.',
-    read: (figures) => [[sumOf(figures, ({ columnsDecoded }) => columnsDecoded)]],
-  },
+  ...metricsOf([], (figures) => [[figures]], {
+    pool_hits_total: [
+      'Columns found decoded in memory by queries.',
+      (figures) => sumOf(figures, ({ columnsCached }) => columnsCached),
+    ],
+    pool_misses_total: [
+      'Columns decoded by queries.',
+      (figures) => sumOf(figures, ({ columnsDecoded }) => columnsDecoded),
+    ],
+  }),
 ];
 
 const durationName = `${metricPrefix}query_duration_seconds`;
