@@ -1,11 +1,12 @@
 /**
  * Compiles kernel modules into dist/. Each argument is a folder with AssemblyScript sources in `assembly/`: engine/kernels becomes
- * dist/engine/kernels/kernels.wasm. A module is not compiled again if it was made from the same sources by the same compiler, because
- * compiling takes longer than everything else that `npm start` does the second time.
+ * dist/engine/kernels/kernels.wasm, and the types of its exports become dist/signatures/engine/kernels/exports.d.ts. A module is not compiled
+ * again if it was made from the same sources by the same compiler, because compiling takes longer than everything else that `npm start` does
+ * the second time.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,19 +30,33 @@ function fingerprint() {
 }
 
 function compile(folder, made) {
-  const output = join('dist', folder, `${basename(folder)}.wasm`);
+  const output = join(root, 'dist', folder, `${basename(folder)}.wasm`);
+  const signatures = join('dist/signatures', folder);
+  const types = join(root, signatures, 'exports.d.ts');
   // It is stored beside the output, so that removing dist/ removes it too.
-  const fingerprintPath = join(root, `${output}.made-of`);
-  const isMade = existsSync(join(root, output)) && existsSync(fingerprintPath);
+  const fingerprintPath = `${output}.made-of`;
+  const isMade = [output, types, fingerprintPath].every((path) => existsSync(path));
   if (isMade && readFileSync(fingerprintPath, 'utf8') === made) return;
-  mkdirSync(dirname(join(root, output)), { recursive: true });
+  mkdirSync(dirname(output), { recursive: true });
+  mkdirSync(dirname(types), { recursive: true });
   const sources = `${folder}/assembly`;
-  const args = [compiler, `${sources}/index.ts`, '--config', `${sources}/asconfig.json`, '--outFile', output];
+  const compiled = `${signatures}/compiled.wasm`;
+  const config = ['--config', `${sources}/asconfig.json`, '--bindings', 'raw', '--outFile', compiled];
+  const args = [compiler, `${sources}/index.ts`, ...config];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
   // The optimiser prints this line where further passes could still gain. It needs no action.
   process.stderr.write(`${stdout}${stderr}`.replaceAll('Last converge was suboptimal.\n', ''));
   if (status !== 0) process.exit(1);
+  writeFileSync(types, signaturesIn(readFileSync(join(root, signatures, 'compiled.d.ts'), 'utf8')));
+  renameSync(join(root, compiled), output);
+  for (const suffix of ['d.ts', 'js']) rmSync(join(root, signatures, `compiled.${suffix}`));
   writeFileSync(fingerprintPath, made);
+}
+
+/** The compiler declares what its own bindings return. Without them, a truth value is a number. */
+function signaturesIn(declared) {
+  const found = [...declared.matchAll(/export function (.*)/g)].map(([, signature]) => `  ${signature}\n`);
+  return `export interface Exports {\n${found.join('').replaceAll('boolean', 'number')}}\n`;
 }
 
 /** The range of a module's static data, in the memory that all modules share. */

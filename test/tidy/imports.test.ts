@@ -77,6 +77,8 @@ it('relative imports name an existing file, with the suffix of its built form', 
     const target = posix.join(posix.dirname(from), specifier);
     // The compiler of the kernels requires imports without suffixes.
     if (from.includes('/assembly/')) return !existsSync(join(root, `${target}.ts`));
+    // The build makes the types of the kernels.
+    if (existsSync(join(root, 'dist/signatures', target.replace(/\.js$/, '.d.ts')))) return false;
     return !existsSync(join(root, sourceOf(target))) && !existsSync(join(root, target));
   });
   expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
