@@ -11,8 +11,14 @@ import { joinLines, type MultilineRecords, type TextRange } from './line-framing
 import { LinePattern } from '../definition/line-pattern.js';
 import { patternStepsMax } from '../definition/pattern-automaton.js';
 
-/** Called for a line that is not a record; bytes[lineStart, lineEnd) is the line without its line end. */
-export type RejectLine = (reason: string, lineStart: number, lineEnd: number) => void;
+/**
+ * Called for a line that is not a record; bytes[lineStart, lineEnd) is the line without its line end. `text` is kept instead of
+ * these bytes, if it is given; it is not changed afterwards.
+ */
+export type RejectLine = (reason: string, lineStart: number, lineEnd: number, text?: Uint8Array) => void;
+
+/** The same for a text whose position its caller knows. */
+export type RejectText = (reason: string, text?: Uint8Array) => void;
 
 /** Origin of lines, and when they were written. */
 export interface LinesOrigin {
@@ -147,8 +153,8 @@ export function logfmtKeys(bytes: Uint8Array): string[] {
 
 /** Decodes lines, and also texts that contain line feeds. */
 export interface RecordTextDecoder extends RecordDecoder {
-  /** Decodes one text as it is. `reject` gets only the reason; the caller knows the position. */
-  decodeText(text: TextRange, builder: BatchBuilder, reject: (reason: string) => void): void;
+  /** Decodes one text as it is. `reject` gets no position, which the caller knows. */
+  decodeText(text: TextRange, builder: BatchBuilder, reject: RejectText): void;
   /** Begins a turn. `decode` does so itself; a caller of `decodeText` does it, and checks `turnIsOver`. */
   beginTurn(): void;
   readonly turnIsOver: boolean;
@@ -189,7 +195,9 @@ export class MultilineDecoder implements RecordDecoder {
       const from = at;
       at = this.records.recordEnd(content, from, end, isText);
       const textEnd = bytes[at - 1] === 0x0a ? at - 1 : at;
-      this.lines.decodeText(joinLines(bytes, from, at), builder, (reason) => reject(reason, from, textEnd));
+      this.lines.decodeText(joinLines(bytes, from, at), builder, (reason, text) =>
+        reject(reason, from, textEnd, text),
+      );
       if (this.lines.turnIsOver) break;
     }
     return at;

@@ -16,6 +16,7 @@ import {
   type LinesOrigin,
   type RecordDecoder,
   type RejectLine,
+  type RejectText,
 } from './line-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
@@ -229,13 +230,10 @@ class LineDecoder implements RecordTextDecoder {
     return this.#turnEndMs !== Infinity && performance.now() >= this.#turnEndMs;
   }
 
-  decodeText(
-    { bytes, start, end }: TextRange,
-    builder: BatchBuilder,
-    reject: (reason: string) => void,
-  ): void {
+  decodeText({ bytes, start, end }: TextRange, builder: BatchBuilder, reject: RejectText): void {
     bindWriters(this.#writers, builder);
-    this.#decodeLine(bytes, start, end, isUtf8(bytes.subarray(start, end)), builder, reject);
+    const isText = isUtf8(bytes.subarray(start, end));
+    this.#decodeLine(bytes, start, end, isText, builder, (reason) => reject(reason));
   }
 
   #decodeLine(

@@ -7,19 +7,37 @@ export interface RejectedPlaces {
   readonly reasons: readonly string[];
   readonly starts: readonly number[];
   readonly ends: readonly number[];
+  /** What is kept of line i where it is not its bytes: without what is masked, in UTF-8, or with the lines that it needs to be decoded again. */
+  readonly texts: readonly (Uint8Array | undefined)[];
+}
+
+/** What is kept of rejected line i. A view, not a copy. */
+export function rejectedText(
+  { starts, ends, texts }: RejectedPlaces,
+  i: number,
+  bytes: Uint8Array,
+): Uint8Array {
+  return texts[i] ?? bytes.subarray(starts[i], ends[i]);
 }
 
 /** Collects the lines of one range that become no record. */
 export class RejectedLines {
-  readonly places = { reasons: [] as string[], starts: [] as number[], ends: [] as number[] };
+  readonly places = {
+    reasons: [] as string[],
+    starts: [] as number[],
+    ends: [] as number[],
+    texts: [] as (Uint8Array | undefined)[],
+  };
 
-  /** Adds the line at bytes[start, end). Only the beginning of an overlong line is kept. */
-  readonly add = (reason: string, start: number, end: number): void => {
-    const { reasons, starts, ends } = this.places;
-    const tooLong = end - start > lineBytesMax;
-    reasons.push(tooLong ? longLineReason(end - start) : reason);
+  /** Adds the line at bytes[start, end), of which `text` is kept if it is given. Only the beginning of an overlong line is kept. */
+  readonly add = (reason: string, start: number, end: number, text?: Uint8Array): void => {
+    const { reasons, starts, ends, texts } = this.places;
+    const lengthBytes = text?.length ?? end - start;
+    const tooLong = lengthBytes > lineBytesMax;
+    reasons.push(tooLong ? longLineReason(lengthBytes) : reason);
     starts.push(start);
-    ends.push(tooLong ? start + lineBytesMax : end);
+    ends.push(tooLong && text === undefined ? start + lineBytesMax : end);
+    texts.push(tooLong ? text?.subarray(0, lineBytesMax) : text);
   };
 
   /**
@@ -38,7 +56,7 @@ export class RejectedLines {
 /** An overlong line as a rejected one. With `continuesLine` it is the rest of a line whose first part is stored. */
 export function rejectedLongLine({ lengthBytes, end }: LongFrame, continuesLine: boolean): RejectedPlaces {
   const reason = continuesLine ? continuationReason : longLineReason(lengthBytes);
-  return { reasons: [reason], starts: [0], ends: [end] };
+  return { reasons: [reason], starts: [0], ends: [end], texts: [undefined] };
 }
 
 /** Why a line longer than `lineBytesMax` is rejected. */
@@ -69,19 +87,20 @@ export interface RejectedOrigin {
 }
 
 /**
- * Converts rejected lines to the form in which they are stored. Each `line` is a view of `bytes`, not a copy. Where the
+ * Converts rejected lines to the form in which they are stored. Each `line` is a view, not a copy. Where the
  * agent's times lack the year or the date, a line gets the time when it was written, so that it can be decoded later.
  */
 export function* toRejectedLines(
-  { reasons, starts, ends }: RejectedPlaces,
+  places: RejectedPlaces,
   bytes: Uint8Array,
   { definition, file, base, writtenMs }: RejectedOrigin,
 ): Generator<RejectedLine> {
+  const { reasons, starts } = places;
   if (reasons.length === 0) return;
   const isUndated = hasUndatedTimes(definition);
   for (let i = 0; i < reasons.length; i++) {
     const offset = base + starts[i]!;
-    const line = { reason: reasons[i]!, file, offset, line: bytes.subarray(starts[i], ends[i]) };
+    const line = { reason: reasons[i]!, file, offset, line: rejectedText(places, i, bytes) };
     yield isUndated ? { ...line, writtenMs: writtenMs(offset) } : line;
   }
 }

@@ -5,7 +5,7 @@ import { pathCaptures } from '../decode/path-captures.js';
 import { decodeSettings } from '../decode/decode-task.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../decode/file-lines.js';
 import type { DecodedBatch } from '../decode/lent-decoding.js';
-import type { RejectedPlaces } from '../decode/rejected-lines.js';
+import { rejectedText, type RejectedPlaces } from '../decode/rejected-lines.js';
 import { SourceCursor } from '../sources/source-cursor.js';
 import { fileWritten } from './load-file.js';
 
@@ -196,15 +196,15 @@ class TrialReading implements FrameConsumer {
     this.fields = fields.map((field) => new FieldTally(field));
   }
 
-  reject({ bytes }: FileFrame, { reasons, starts, ends }: RejectedPlaces): Promise<void> {
+  reject({ bytes }: FileFrame, rejected: RejectedPlaces): Promise<void> {
+    const { reasons, starts } = rejected;
     this.rejected += reasons.length;
     reasons.forEach((reason, i) => {
       const known = this.reasons.get(reason);
       if (known !== undefined || this.reasons.size < reasonsMax) this.reasons.set(reason, (known ?? 0) + 1);
       if (this.unmatched.length >= unmatchedShownMax) return;
-      const [start, end] = [starts[i]!, ends[i]!];
-      const text = Buffer.from(bytes.subarray(start, Math.min(end, start + lineBytesShown))).toString();
-      this.unmatched.push({ line: this.linesBefore + feedsIn(bytes, start) + 1, reason, text });
+      const text = Buffer.from(rejectedText(rejected, i, bytes).subarray(0, lineBytesShown)).toString();
+      this.unmatched.push({ line: this.linesBefore + feedsIn(bytes, starts[i]!) + 1, reason, text });
     });
     return Promise.resolve();
   }

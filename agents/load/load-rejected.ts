@@ -17,7 +17,7 @@ import {
   type LineRange,
 } from '../decode/decode-task.js';
 import { decodeLines } from '../decode/lent-decoding.js';
-import { isPartOfLine } from '../decode/rejected-lines.js';
+import { isPartOfLine, rejectedText } from '../decode/rejected-lines.js';
 import { pathCaptures } from '../decode/path-captures.js';
 import { abandon, cancellationOf, type StoreSettings, readPartInto, formatOf } from './load-file.js';
 import {
@@ -202,10 +202,10 @@ class RejectedReading {
     { rows, rejected }: DecodedRange,
     bytes: Uint8Array,
   ): Promise<void> {
-    const { reasons, starts, ends } = rejected;
+    const { reasons, starts } = rejected;
     const lineStart = range.end - from.line.length;
     for (let i = 0; i < reasons.length; i++) {
-      const line = bytes.subarray(starts[i], ends[i]);
+      const line = rejectedText(rejected, i, bytes);
       await this.reject({ ...from, reason: reasons[i]!, offset: from.offset + starts[i]! - lineStart, line });
     }
     // Blank lines that the format ignores gave neither a record nor a rejection: keep them as they are.
