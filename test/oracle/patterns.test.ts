@@ -7,8 +7,13 @@ import { stringsOf } from '../kernels/strings.js';
 import { queryDuckDb } from './duckdb.js';
 import { regexpMatches, text } from './sql-query.js';
 
-/** RE2 finds `\B` also between the bytes of one character, where RE2's definition, Go and JavaScript find none. */
-const searched = anyPattern().filter((pattern) => !pattern.includes('\\B'));
+/**
+ * Patterns for which RE2 does as its definition, Go and JavaScript do: it finds `\B` also between the bytes of one character, and takes
+ * the beginnings of alternatives together though only one of them ignores case.
+ */
+const searched = anyPattern().filter(
+  (pattern) => !pattern.includes('\\B') && !(pattern.includes('(?i') && pattern.includes('|')),
+);
 
 it('DuckDB finds random patterns in the same texts', async () => {
   const texts = fc.array(patternText, { minLength: 1, maxLength: 20 });
