@@ -1,4 +1,4 @@
-import { highHalf, lowHalf } from '../core/cursor.js';
+import { highHalf, lowHalf, type Position } from '../core/cursor.js';
 import { wordsOfEntry } from '../kernels/merged-rows.js';
 import type { LinePart } from '../scan/json-lines.js';
 import type { WrittenFields } from '../scan/json-columns.js';
@@ -14,10 +14,12 @@ const growth = 4;
 /** Row groups of one agent in a group. The columns of all are in memory at once. */
 const rowGroupsMax = 2;
 
-/** One agent of a merge: its matches, and the record that the other agents' records stand behind. */
+/** One agent of a merge: its matches, and its last record before a place; null where all records match, and that is the match before. */
 export interface MergedAgent {
   readonly stream: AgentStream;
-  readonly cut: AgentCut;
+  readonly cut: AgentCut | null;
+  /** Where the search began. */
+  readonly after: Position;
 }
 
 /**
@@ -30,17 +32,21 @@ export async function* mergedRows(
   { pace }: Pick<ScanWork, 'pace'>,
 ): AsyncGenerator<MergedRows, void> {
   const streams = agents.map(({ stream }) => stream);
+  const positions = Uint32Array.from(
+    agents.flatMap(({ after: { partition, ordinal } }) => [lowHalf(ordinal), highHalf(partition, ordinal)]),
+  );
   try {
     await Promise.all(streams.map((stream) => stream.next()));
     for (let skipped = 0; skipped < skip; skipped++) {
       const index = leastOf(streams);
       if (index < 0) return;
+      pass(positions, index, streams[index]!);
       if (!streams[index]!.step()) await streams[index]!.next();
       if (skipped % rowsMax === 0) await pace.pause();
     }
     let size = firstRows;
     for (let left = limit; left > 0;) {
-      const group = new GroupOfRows(agents, Math.min(left, size));
+      const group = new GroupOfRows(agents, positions, Math.min(left, size));
       await group.fill();
       if (group.rows === 0) return;
       left -= group.rows;
@@ -68,6 +74,12 @@ function leastOf(streams: readonly AgentStream[]): number {
   return least;
 }
 
+/** Notes that the current match of an agent has been passed. */
+function pass(positions: Uint32Array, index: number, { hour, ordinal }: AgentStream): void {
+  positions[2 * index] = lowHalf(ordinal);
+  positions[2 * index + 1] = highHalf(hour, ordinal);
+}
+
 /** The next rows of a merge, as entries of `writeMergedRows`. Threads read them in place. */
 class GroupOfRows {
   rows = 0;
@@ -78,8 +90,10 @@ class GroupOfRows {
   readonly #numbers: Map<RowGroup, number>[];
   readonly #latest: { rowGroup: RowGroup | null; number: number }[];
 
+  /** @param positions of each agent that which has been passed, its low half first */
   constructor(
     private readonly agents: readonly MergedAgent[],
+    private readonly positions: Uint32Array,
     private readonly rowsMax: number,
   ) {
     this.#words = wordsOfEntry(agents.length);
@@ -89,9 +103,9 @@ class GroupOfRows {
   }
 
   async fill(): Promise<void> {
-    const { agents } = this;
+    const { agents, positions } = this;
     const streams = agents.map(({ stream }) => stream);
-    const cuts = agents.map(({ cut }) => cut);
+    const cuts = agents.some(({ cut }) => cut !== null) ? agents.map(({ cut }) => cut) : [];
     const latest = this.#latest;
     while (this.rows < this.rowsMax) {
       const index = leastOf(streams);
@@ -104,10 +118,14 @@ class GroupOfRows {
         // At equal clocks, the records of the agents that are named before come first.
         const passed = k < index ? clock : clock - 1;
         const cut = cuts[k]!;
-        if (k === index || hour < cut.hour || (hour === cut.hour && passed < cut.clock)) continue;
+        if (cut === null || k === index || hour < cut.hour || (hour === cut.hour && passed < cut.clock))
+          continue;
         if (!cut.step(hour, passed)) await cut.move(hour, passed);
+        positions[2 * k] = cut.low;
+        positions[2 * k + 1] = cut.high;
       }
-      this.#add(index, known.number, stream, cuts);
+      pass(positions, index, stream);
+      this.#add(index, known.number, stream.row);
       if (!stream.step()) await stream.next();
     }
   }
@@ -123,18 +141,12 @@ class GroupOfRows {
     return true;
   }
 
-  #add(index: number, number: number, { row, ordinal, hour }: AgentStream, cuts: readonly AgentCut[]): void {
-    const entries = this.#entries;
-    const start = this.rows++ * this.#words;
-    entries[start] = number + index * 0x10000;
-    entries[start + 1] = row;
-    for (let k = 0, at = start + 2; k < cuts.length; k++, at += 2) {
-      const { low, high } = cuts[k]!;
-      entries[at] = low;
-      entries[at + 1] = high;
-    }
-    entries[start + 2 + 2 * index] = lowHalf(ordinal);
-    entries[start + 3 + 2 * index] = highHalf(hour, ordinal);
+  #add(index: number, number: number, row: number): void {
+    const [entries, positions] = [this.#entries, this.positions];
+    let at = this.rows++ * this.#words;
+    entries[at++] = number + index * 0x10000;
+    entries[at++] = row;
+    for (let word = 0; word < positions.length; word++) entries[at++] = positions[word]!;
   }
 
   merged(): MergedRows {

@@ -148,9 +148,11 @@ class AgentSearch {
       }
       found = given(kept);
     }
+    const isAll = this.plan !== null && this.#predicates?.asked.length === 0 && this.agent.runs === all;
     return {
       stream: new AgentStream(this.written, found, clocks),
-      cut: new AgentCut(clocks, this.#bounds),
+      cut: isAll ? null : new AgentCut(clocks, this.#bounds),
+      after: this.#bounds.after,
     };
   }
 
