@@ -40,72 +40,57 @@ export interface FieldInputs {
 }
 
 /** Reads the list of an agent's fields. Problems are added to the section's list; the result is valid only if there are none. */
-export function readFields(
-  root: YamlSection,
-  path: string,
-  inputs: FieldInputs,
-  notes: string[],
-): readonly FieldDefinition[] {
+export function readFields(root: YamlSection, inputs: FieldInputs): readonly FieldDefinition[] {
   const sections = root.sections('fields', 'a field', fieldKeys);
   if (sections === undefined) return [];
-  if (sections.length === 0)
-    root.problem(root.placeOf('fields'), 'fields is empty: an agent needs at least one field');
+  if (sections.length === 0) root.problem('fields', 'fields is empty: an agent needs at least one field');
   if (sections.length > fieldsMax) {
-    root.problem(
-      root.placeOf('fields'),
-      `fields has ${sections.length} fields, but at most ${fieldsMax} are allowed`,
-    );
+    root.problem('fields', `fields has ${sections.length} fields, but at most ${fieldsMax} are allowed`);
   }
   const lines = new Map<string, number>();
   return sections.flatMap((section) => {
-    const field = readField(section, path, inputs, notes);
+    const field = readField(section, inputs);
     if (field === undefined) return [];
-    const place = section.placeOf('name');
     const line = lines.get(field.name);
     if (line !== undefined)
       section.problem(
-        place,
+        'name',
         `the field "${field.name}" is defined twice; it is already defined on line ${line}`,
       );
-    else lines.set(field.name, place.line);
+    else lines.set(field.name, section.placeOf('name').line);
     return [field];
   });
 }
 
-function readField(
-  section: YamlSection,
-  path: string,
-  inputs: FieldInputs,
-  notes: string[],
-): FieldDefinition | undefined {
+function readField(section: YamlSection, inputs: FieldInputs): FieldDefinition | undefined {
   const { sources } = inputs;
   const name = section.text('name');
   const givenType = section.oneOf('type', fieldTypes);
-  const timestamp = readTimestamp(section, inputs, path, notes);
+  const timestamp = readTimestamp(section, inputs);
   const unit = readUnit(section, givenType, timestamp, inputs);
   const template = section.text('template');
   const index = section.booleanOr('index', ['full']);
   const description = section.text('description');
   const source = section.text('source');
-  if (template !== undefined) checkTemplate(section, name, template, sources, path, notes);
+  if (template !== undefined) checkTemplate(section, name, template, sources);
   if (name === undefined) {
     if (!section.has('name')) section.missing('name', 'each field of the list begins with "- name: …"');
     return undefined;
   }
   const nameProblem = fieldNameProblem(name);
-  if (nameProblem !== undefined) section.problem(section.placeOf('name'), nameProblem);
+  if (nameProblem !== undefined) section.problem('name', nameProblem);
   if (timestamp !== undefined && givenType !== undefined && givenType !== 'time') {
-    notes.push(
-      `${path}: the field "${name}" is of type time, because it has a timestamp; "type: ${givenType}" is not used`,
+    section.note(
+      `the field "${name}" is of type time, because it has a timestamp; "type: ${givenType}" is not used`,
     );
   }
   const type = timestamp !== undefined ? 'time' : (givenType ?? (unit === undefined ? 'string' : 'time'));
   checkIndex(section, name, type, index);
   if (template === undefined && nameProblem === undefined)
     checkSource(section, name, source ?? name, sources);
-  if (template !== undefined) checkColumn(section, name, inputs, path, notes);
+  if (template !== undefined) checkColumn(section, name, inputs);
   if (source !== undefined && template !== undefined) {
-    notes.push(`${path}: the field "${name}" is made by its template; "source: ${source}" is not used`);
+    section.note(`the field "${name}" is made by its template; "source: ${source}" is not used`);
   }
   return {
     name,
@@ -120,12 +105,14 @@ function readField(
 }
 
 function checkIndex(section: YamlSection, name: string, type: FieldType, index: FieldIndex): void {
-  const place = section.placeOf('index');
   if (index === 'full' && type !== 'string')
-    section.problem(place, `index: full is only for fields of type string, but "${name}" is of type ${type}`);
+    section.problem(
+      'index',
+      `index: full is only for fields of type string, but "${name}" is of type ${type}`,
+    );
   else if (index === true && !typeFacts[type].hasFilters)
     section.problem(
-      place,
+      'index',
       `index is only for fields of type string or int, but "${name}" is of type ${type}`,
     );
 }
@@ -141,70 +128,46 @@ function readUnit(
   if (unit !== undefined && !hasColumns) {
     const message =
       'unit is only for numeric times in Parquet and Arrow files (archive); for lines use timestamp';
-    section.problem(section.placeOf('unit'), message);
+    section.problem('unit', message);
   }
   if (unit !== undefined && timestamp === undefined && type !== undefined && type !== 'time')
-    section.problem(
-      section.placeOf('unit'),
-      `unit is only for fields of type time, but this one is of type ${type}`,
-    );
+    section.problem('unit', `unit is only for fields of type time, but this one is of type ${type}`);
   return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
 }
 
 /** Checks a time zone against the inputs: it applies to texts, and the columns of Parquet and Arrow files have times. */
-function checkZone(
-  section: YamlSection,
-  timezone: string,
-  { hasLines, hasColumns }: FieldInputs,
-  path: string,
-  notes: string[],
-): void {
+function checkZone(section: YamlSection, timezone: string, { hasLines, hasColumns }: FieldInputs): void {
   if (!hasColumns || timezone.toUpperCase() === 'UTC') return;
-  const place = section.placeOf('timezone');
   const rule = 'times without a zone in Parquet and Arrow files are taken as UTC';
-  if (hasLines) notes.push(`${path}:${place.line}: timezone is used only for lines; ${rule}`);
+  if (hasLines) section.note(`timezone is used only for lines; ${rule}`, 'timezone');
   else
     section.problem(
-      place,
+      'timezone',
       `timezone is only for lines: ${rule}. Remove it, or let the program that writes the files convert the times`,
     );
 }
 
 /** Checks a template against the inputs: Parquet and Arrow files have columns, and no lines for a template. */
-function checkColumn(
-  section: YamlSection,
-  name: string,
-  { hasLines, hasColumns }: FieldInputs,
-  path: string,
-  notes: string[],
-): void {
+function checkColumn(section: YamlSection, name: string, { hasLines, hasColumns }: FieldInputs): void {
   if (!hasColumns) return;
   if (hasLines) {
-    notes.push(
-      `${path}: the template of "${name}" is used only for lines; from Parquet and Arrow files the field reads the column "${name}"`,
+    section.note(
+      `the template of "${name}" is used only for lines; from Parquet and Arrow files the field reads the column "${name}"`,
     );
     return;
   }
   const message =
     'a template uses the parts of a line, which Parquet and Arrow files do not have: name a column (source)';
-  section.problem(section.placeOf('template'), message);
+  section.problem('template', message);
 }
 
-function readTimestamp(
-  section: YamlSection,
-  inputs: FieldInputs,
-  path: string,
-  notes: string[],
-): TimestampFormat | undefined {
+function readTimestamp(section: YamlSection, inputs: FieldInputs): TimestampFormat | undefined {
   const timestamp = section.section('timestamp', ['format', 'timezone']);
   const older = section.text('time_format');
   if (older !== undefined)
-    notes.push(`${path}: time_format is the older way to write "timestamp: { format: ${older} }"`);
+    section.note(`time_format is the older way to write "timestamp: { format: ${older} }"`);
   if (older !== undefined && timestamp !== undefined) {
-    section.problem(
-      section.placeOf('time_format'),
-      'time_format is the old name of timestamp.format: keep only one of them',
-    );
+    section.problem('time_format', 'time_format is the old name of timestamp.format: keep only one of them');
   }
   // An empty `timestamp:` has no value and so no section; the field is not a time then.
   if (timestamp === undefined && older === undefined) return undefined;
@@ -216,8 +179,8 @@ function readTimestamp(
   if (problem !== undefined) section.problem(place, problem);
   const timezone = timestamp?.text('timezone');
   const badZone = timezone === undefined ? undefined : zoneProblem(timezone);
-  if (badZone !== undefined) section.problem(timestamp!.placeOf('timezone'), badZone);
-  else if (timezone !== undefined) checkZone(timestamp!, timezone, inputs, path, notes);
+  if (badZone !== undefined) timestamp!.problem('timezone', badZone);
+  else if (timezone !== undefined) checkZone(timestamp!, timezone, inputs);
   return timezone === undefined ? { format } : { format, timezone };
 }
 
@@ -229,10 +192,9 @@ function checkSource(
   sources: readonly string[] | undefined,
 ): void {
   if (sources === undefined || sources.includes(source)) return;
-  const place = section.placeOf(section.has('source') ? 'source' : 'name');
   const there = sources.length === 0 ? 'there is none' : `there are ${joinNames(sources, 'and')}`;
   const what = `the field "${name}" reads "${source}", which nothing supplies${nearName(source, sources)}`;
-  section.problem(place, `${what}: ${there}`);
+  section.problem(section.has('source') ? 'source' : 'name', `${what}: ${there}`);
 }
 
 /** Checks a template. It may use a part that a line lacks, which is then empty; a part that can never exist gives a note. */
@@ -241,24 +203,19 @@ function checkTemplate(
   name: string | undefined,
   template: string,
   sources: readonly string[] | undefined,
-  path: string,
-  notes: string[],
 ): void {
   try {
-    const unknown =
-      sources === undefined
-        ? []
-        : compileTemplate(template).fields.filter((field) => !sources.includes(field));
-    for (const field of unknown) {
-      const place = section.placeOf('template');
-      const hint = nearName(field, sources ?? []);
-      notes.push(
-        `${path}:${place.line}: the template of "${name ?? ''}" uses "${field}", which nothing supplies${hint}; it is always empty`,
+    const { fields } = compileTemplate(template);
+    if (sources === undefined) return;
+    for (const field of fields.filter((each) => !sources.includes(each))) {
+      const hint = nearName(field, sources);
+      section.note(
+        `the template of "${name ?? ''}" uses "${field}", which nothing supplies${hint}; it is always empty`,
+        'template',
       );
     }
-    if (sources === undefined) compileTemplate(template);
   } catch (error) {
     if (!(error instanceof LogstrataError)) throw error;
-    section.problem(section.placeOf('template'), error.message);
+    section.problem('template', error.message);
   }
 }

@@ -155,7 +155,6 @@ export function readAgentFile(path: string, dataFolder?: string): AgentDefinitio
 /** Parses the text of an agent's file. `path` gives its name, and the folder that a relative `file.path` starts from. */
 export function parseAgentFile(text: string, path: string, dataFolder?: string): AgentDefinition {
   const problems = new ProblemList(path);
-  const notes: string[] = [];
   const name = agentNameOf(path);
   if (!isAgentName(name)) {
     const rule = '1 to 128 letters, digits, ".", "_" and "-", and begins with a letter or a digit';
@@ -172,30 +171,28 @@ export function parseAgentFile(text: string, path: string, dataFolder?: string):
     'retention',
     'system',
   ]);
-  const parts = root === undefined ? undefined : readParts(root, path, dataFolder, notes);
+  const parts = root === undefined ? undefined : readParts(root, dataFolder);
   problems.throwIfAny();
-  return { name, path, ...parts!, notes };
+  return { name, path, ...parts!, notes: problems.notes };
 }
 
 /** Reads all sections of an agent's file. Problems are added to the section's list; the result is valid only if there are none. */
 function readParts(
   root: YamlSection,
-  path: string,
   dataFolder: string | undefined,
-  notes: string[],
 ): Omit<AgentDefinition, 'name' | 'path' | 'notes'> {
-  const file = readFileInput(root, path, dataFolder, notes);
-  const archive = readArchiveInput(root, path, dataFolder, file);
+  const file = readFileInput(root, dataFolder);
+  const archive = readArchiveInput(root, dataFolder, file);
   const retention = readRetention(root);
   const rejectedBytesMax = root.section('rejected', ['max_bytes'])?.byteSize('max_bytes');
-  const system = readSystem(root, path, notes);
+  const system = readSystem(root);
   const withColumns = hasColumns(archive?.input);
   const reported =
     system === undefined
       ? undefined
       : systemFields({ disk: system.disk !== undefined, net: system.net !== undefined });
   const sources = archive !== undefined ? archive.sources : file?.sources;
-  const fields = readAgentFields(root, path, notes, {
+  const fields = readAgentFields(root, {
     reported,
     sources: reported === undefined ? sources : reported.map((field) => field.name),
     hasLines: file !== undefined || !withColumns,
@@ -224,26 +221,20 @@ interface AgentFieldInputs extends FieldInputs {
   readonly mayLack: boolean;
 }
 
-function readAgentFields(
-  root: YamlSection,
-  path: string,
-  notes: string[],
-  inputs: AgentFieldInputs,
-): readonly FieldDefinition[] {
+function readAgentFields(root: YamlSection, inputs: AgentFieldInputs): readonly FieldDefinition[] {
   const { reported, mayLack } = inputs;
-  const named = root.has('fields') ? readFields(root, path, inputs, notes) : undefined;
+  const named = root.has('fields') ? readFields(root, inputs) : undefined;
   if (named === undefined && reported === undefined && !mayLack)
     root.missing('fields', 'an agent needs a list of at least one field, such as "- name: time"');
   if (reported === undefined) return named ?? [];
-  return named?.map((field) => withoutFormat(field, path, notes)) ?? reported;
+  return named?.map((field) => withoutFormat(field, root)) ?? reported;
 }
 
 /** Checks that an agent has one kind of input: lines, existing files, or figures. */
 function checkInputs(root: YamlSection): void {
   for (const other of ['file', 'archive']) {
     if (!root.has(other) || !root.has('system')) continue;
-    const place = root.placeOf('system');
-    root.problem(place, `an agent has "${other}" or "system", not both: make two agents of it`);
+    root.problem('system', `an agent has "${other}" or "system", not both: make two agents of it`);
   }
   if (root.has('file') || root.has('archive') || root.has('system')) return;
   root.missing(
@@ -277,10 +268,10 @@ function checkTimeField(
 }
 
 /** Removes the timestamp format from a field of a `system` agent, whose times are not text. */
-function withoutFormat(field: FieldDefinition, path: string, notes: string[]): FieldDefinition {
+function withoutFormat(field: FieldDefinition, root: YamlSection): FieldDefinition {
   const { timestamp, ...rest } = field;
   if (timestamp === undefined) return field;
-  notes.push(`${path}: the timestamp of "${field.name}" is ignored: figures have their time in milliseconds`);
+  root.note(`the timestamp of "${field.name}" is ignored: figures have their time in milliseconds`);
   return rest;
 }
 

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { lineBytesMax, LogstrataError } from '../../engine/index.js';
 import { byteSizeShape, parseByteSize, parseDuration, durationShape } from './quantities.js';
 import type { FileInput, LineFormat, Multiline, Retention, Rotation, SystemInput } from './definition.js';
@@ -19,16 +19,11 @@ export interface ReadFileInput {
 }
 
 /** Reads the `file` section: where lines come from, and their format. */
-export function readFileInput(
-  root: YamlSection,
-  agentPath: string,
-  dataFolder: string | undefined,
-  notes: string[],
-): ReadFileInput | undefined {
+export function readFileInput(root: YamlSection, dataFolder: string | undefined): ReadFileInput | undefined {
   const section = root.section('file', fileKeys);
   if (section === undefined) return undefined;
-  const rotate = readRotation(section, agentPath, notes);
-  const place = readPath(section, agentPath, dataFolder);
+  const rotate = readRotation(section);
+  const place = readPath(section, dataFolder);
   const format = section.has('format') ? section.oneOf('format', ['plain', 'json', 'logfmt']) : 'plain';
   const lines = readLineFormat(section, format);
   const nameCaptures = place?.captures;
@@ -51,7 +46,7 @@ export function readLineFormat(
   }
   if (format !== undefined && format !== 'plain' && regex !== undefined) {
     section.problem(
-      section.placeOf('regex'),
+      'regex',
       `regex is only for the format plain; lines of ${format} name their fields themselves`,
     );
   }
@@ -103,7 +98,6 @@ function readMultiline(file: YamlSection): Multiline | undefined {
 /** Reads `file.path`: a literal folder and, after the last slash, an expression for file names. */
 function readPath(
   section: YamlSection,
-  agentPath: string,
   dataFolder: string | undefined,
 ): { directory: string; namePattern: string; captures: readonly string[] | undefined } | undefined {
   const path = section.text('path');
@@ -117,19 +111,19 @@ function readPath(
   const namePattern = path.slice(slash + 1);
   if (namePattern === '') {
     section.problem(
-      section.placeOf('path'),
+      'path',
       `path must end with an expression for file names, not with "/": ${JSON.stringify(path)}`,
     );
     return undefined;
   }
   if (/\\|\(\?|\.\*/.test(folder)) {
     const message = `only the file name after the last "/" of path is an expression, the folder is taken literally; but ${JSON.stringify(folder)} looks like an expression`;
-    section.problem(section.placeOf('path'), message);
+    section.problem('path', message);
   }
-  const directory = resolve(dirname(agentPath), folder);
+  const directory = resolve(section.folder, folder);
   if (dataFolder !== undefined && isWithin(realPlace(directory), realPlace(dataFolder))) {
     const message = `path is inside the data folder ${dataFolder}: ${ownFilesReason}`;
-    section.problem(section.placeOf('path'), message);
+    section.problem('path', message);
   }
   const expression = expressionOfShellPattern(namePattern);
   const hint = expression === undefined ? '' : `; ${namePattern} of a shell is written ${expression} here`;
@@ -149,13 +143,13 @@ function readCaptures(
     return new LinePattern(pattern, undefined, instructionsMax).groupNames;
   } catch (error) {
     if (!(error instanceof LogstrataError)) throw error;
-    section.problem(section.placeOf(key), `${key} is ${error.message}${hint}`);
+    section.problem(key, `${key} is ${error.message}${hint}`);
     return undefined;
   }
 }
 
 /** Reads `file.rotate`: when and how a log is rotated once it is stored. */
-function readRotation(file: YamlSection, path: string, notes: string[]): Rotation | undefined {
+function readRotation(file: YamlSection): Rotation | undefined {
   const section = file.section('rotate', ['method', 'size', 'max_size', 'run']);
   if (section === undefined) return undefined;
   const method = section.oneOf('method', ['truncate', 'rename']);
@@ -163,10 +157,10 @@ function readRotation(file: YamlSection, path: string, notes: string[]): Rotatio
   const sizeBytes = section.byteSize('size');
   const olderBytes = section.byteSize('max_size');
   if (section.has('size') && section.has('max_size')) {
-    section.problem(section.placeOf('max_size'), 'max_size is the old name of size: keep only one of them');
+    section.problem('max_size', 'max_size is the old name of size: keep only one of them');
   }
   if (!section.has('size') && !section.has('max_size'))
-    notes.push(`${path}: file.rotate has no size, so nothing is rotated`);
+    section.note('file.rotate has no size, so nothing is rotated');
   const run = section.text('run');
   if (method === undefined) return undefined;
   const rotation = { method, sizeBytes: sizeBytes ?? olderBytes ?? null };
@@ -198,7 +192,7 @@ const systemIntervalDefaultMs = 60_000;
 const systemIntervalMinMs = 1000;
 
 /** Reads `system`: which figures of this machine to take, and how often. */
-export function readSystem(root: YamlSection, path: string, notes: string[]): SystemInput | undefined {
+export function readSystem(root: YamlSection): SystemInput | undefined {
   const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
   if (section === undefined) return undefined;
   const interval = section.parsed('interval', `${durationShape}, and at least 1s`, (text) => {
@@ -208,18 +202,15 @@ export function readSystem(root: YamlSection, path: string, notes: string[]): Sy
   const disk = section.section('disk', ['path']);
   const olderPath = section.text('disk_path');
   if (olderPath !== undefined)
-    notes.push(`${path}: system.disk_path is the older way to write "disk: { path: ${olderPath} }"`);
+    section.note(`system.disk_path is the older way to write "disk: { path: ${olderPath} }"`);
   if (olderPath !== undefined && disk !== undefined) {
-    section.problem(
-      section.placeOf('disk_path'),
-      'disk_path is the old name of disk.path: keep only one of them',
-    );
+    section.problem('disk_path', 'disk_path is the old name of disk.path: keep only one of them');
   }
   const net = section.section('net', ['interface']);
   const diskPath = disk === undefined ? olderPath : (disk.text('path') ?? '/');
   return {
     intervalMs: interval ?? systemIntervalDefaultMs,
-    ...(diskPath === undefined ? {} : { disk: { path: resolve(dirname(path), diskPath) } }),
+    ...(diskPath === undefined ? {} : { disk: { path: resolve(section.folder, diskPath) } }),
     ...(net === undefined ? {} : { net: { interface: net.text('interface') ?? 'default' } }),
   };
 }

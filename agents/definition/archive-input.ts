@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { isObjectPath, objectPlace } from '../../engine/index.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import { fixedBeginning, keysOfGlob } from './file-captures.js';
@@ -37,23 +37,19 @@ export interface ReadArchiveInput {
  */
 export function readArchiveInput(
   root: YamlSection,
-  agentPath: string,
   dataFolder: string | undefined,
   file:
     { readonly input: FileInput | undefined; readonly sources: readonly string[] | undefined } | undefined,
 ): ReadArchiveInput | undefined {
   const section = root.section('archive', archiveKeys);
   if (section === undefined) return undefined;
-  const folder = dirname(resolve(agentPath));
-  const paths = readPaths(section, folder, dataFolder);
+  const { folder } = section;
+  const paths = readPaths(section, dataFolder);
   const format = section.text('format') === undefined ? 'by ending' : section.oneOf('format', archiveFormats);
   const globs = format === undefined ? [] : readFormats(section, paths, format, file !== undefined);
   const isText = globs.some((glob) => glob.format === 'lines');
   if (isText && globs.some((glob) => glob.format !== 'lines')) {
-    section.problem(
-      section.placeOf('path'),
-      'path mixes Parquet or Arrow files with text files: make two agents of it',
-    );
+    section.problem('path', 'path mixes Parquet or Arrow files with text files: make two agents of it');
   }
   const hasFormat = format !== undefined && format !== 'by ending';
   const lines = isText && hasFormat ? readLines(section, format, file?.input) : undefined;
@@ -64,7 +60,7 @@ export function readArchiveInput(
   const unused = ['changed', 'missing'].find((key) => mode === 'import' && section.has(key));
   if (unused !== undefined) {
     const message = `${unused} is only for files that are queried in place; imported records are stored and do not change`;
-    section.problem(section.placeOf(unused), message);
+    section.problem(unused, message);
   }
   const time = section.text('time');
   const { line, column } = section.place;
@@ -84,35 +80,33 @@ export function readArchiveInput(
 }
 
 /** Reads `archive.path`: one glob or a list of them, as written. */
-function readPaths(section: YamlSection, folder: string, dataFolder: string | undefined): readonly string[] {
+function readPaths(section: YamlSection, dataFolder: string | undefined): readonly string[] {
   const paths = section.texts('path') ?? [];
   if (!section.has('path'))
     section.missing(
       'path',
       "the files, by a pattern such as '/archive/nginx/**/*.parquet', or a list of patterns",
     );
-  else if (paths.length === 0)
-    section.problem(section.placeOf('path'), 'path is an empty list: name at least one file');
+  else if (paths.length === 0) section.problem('path', 'path is an empty list: name at least one file');
   for (const path of paths) {
-    const place = section.placeOf('path');
     if (path === '' || path.endsWith('/')) {
       const message = `path must end with a pattern for file names, such as '*.parquet': ${JSON.stringify(path)}`;
-      section.problem(place, message);
+      section.problem('path', message);
     } else if (path.startsWith('!')) {
-      section.problem(place, `path can't exclude files: ${JSON.stringify(path)} begins with "!"`);
+      section.problem('path', `path can't exclude files: ${JSON.stringify(path)} begins with "!"`);
     } else if (isObjectPath(path)) {
       const problem = objectGlobProblem(path);
-      if (problem !== undefined) section.problem(place, `path ${problem}: ${JSON.stringify(path)}`);
+      if (problem !== undefined) section.problem('path', `path ${problem}: ${JSON.stringify(path)}`);
     } else if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
       section.problem(
-        place,
+        'path',
         `path ${JSON.stringify(path)} is not supported: name objects as s3://bucket/key, and files by their path`,
       );
     } else if (
       dataFolder !== undefined &&
-      isWithin(realPlace(resolve(folder, fixedBeginning(path))), realPlace(dataFolder))
+      isWithin(realPlace(resolve(section.folder, fixedBeginning(path))), realPlace(dataFolder))
     ) {
-      section.problem(place, `path is inside the data folder ${dataFolder}: ${ownFilesReason}`);
+      section.problem('path', `path is inside the data folder ${dataFolder}: ${ownFilesReason}`);
     }
   }
   return paths;
@@ -160,13 +154,12 @@ function readLines(
     return readLineFormat(section, lineFormats.find((known) => known === format) ?? 'plain');
   if (format !== file.format) {
     section.problem(
-      section.placeOf('format'),
+      'format',
       `file.format (${file.format}) also applies to the lines of the archive: remove format here`,
     );
   }
   const own = ['regex', 'multiline'].find((key) => section.has(key));
-  if (own !== undefined)
-    section.problem(section.placeOf(own), `"file" already says how to parse lines: remove ${own} here`);
+  if (own !== undefined) section.problem(own, `"file" already says how to parse lines: remove ${own} here`);
   return {};
 }
 
@@ -176,7 +169,7 @@ function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveI
   const mode = section.oneOf('mode', ['in-place', 'import']) ?? (isText ? 'import' : 'in-place');
   if (mode === 'in-place' && isText) {
     section.problem(
-      section.placeOf('mode'),
+      'mode',
       'in-place is only for Parquet and Arrow files. Lines of text must be stored: mode: import',
     );
   }
@@ -186,7 +179,7 @@ function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveI
 function refuseLineKeys(section: YamlSection): void {
   for (const key of ['regex', 'multiline']) {
     if (!section.has(key)) continue;
-    section.problem(section.placeOf(key), `${key} is only for lines of text, but these files have columns`);
+    section.problem(key, `${key} is only for lines of text, but these files have columns`);
   }
 }
 

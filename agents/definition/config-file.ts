@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import { isIP } from 'node:net';
 import { byteSizeShape, parseByteSize, durationShape, parseDuration } from './quantities.js';
 import { defaultConfig, parseConsole, parseListen, type Config, type TlsFiles } from './config.js';
@@ -21,14 +20,13 @@ export function readConfig(path: string): Config {
 export function parseConfig(text: string, path: string): Config {
   const problems = new ProblemList(path);
   const root = readRootSection(text, problems, ['server', 'storage', 's3', 'file_input', 'watch']);
-  const notes: string[] = [];
   const config: Config = {
-    server: readServer(root, path),
-    storage: readStorage(root, path, notes),
+    server: readServer(root),
+    storage: readStorage(root),
     s3: readS3(root),
     watch: root?.boolean('watch') ?? defaultConfig.watch,
-    fileInput: readFileInput(root, path, notes),
-    notes,
+    fileInput: readFileInput(root),
+    notes: problems.notes,
   };
   problems.throwIfAny();
   return config;
@@ -41,7 +39,7 @@ function parseNever(text: string): number | undefined {
   return text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text);
 }
 
-function readServer(root: YamlSection | undefined, path: string): Config['server'] {
+function readServer(root: YamlSection | undefined): Config['server'] {
   const defaults = defaultConfig.server;
   const keys = [
     'listen',
@@ -67,13 +65,13 @@ function readServer(root: YamlSection | undefined, path: string): Config['server
   if (section === undefined) return defaults;
   const timezone = section.text('timezone');
   const problem = timezone === undefined ? undefined : zoneProblem(timezone);
-  if (problem !== undefined) section.problem(section.placeOf('timezone'), problem);
+  if (problem !== undefined) section.problem('timezone', problem);
   return {
     listen: section.parsed('listen', listenShape, parseListen) ?? defaults.listen,
     console: section.parsed('console', consoleShape, parseConsole) ?? defaults.console,
     slowQueryMs: readSlowQuery(section),
-    tls: readTls(section.section('tls', tlsKeys), path),
-    consoleTls: readTls(section.section('console_tls', tlsKeys), path),
+    tls: readTls(section.section('tls', tlsKeys)),
+    consoleTls: readTls(section.section('console_tls', tlsKeys)),
     corsOrigin: readOrigins(section.section('cors', ['origin'])),
     timezone: timezone ?? defaults.timezone,
     limitMax: section.integer('limit_max', { min: 1, max: countMax }) ?? defaults.limitMax,
@@ -86,7 +84,7 @@ function readServer(root: YamlSection | undefined, path: string): Config['server
     trustedProxies: readProxies(section),
     clientTimeoutMs: section.duration('client_timeout', 1) ?? defaults.clientTimeoutMs,
     hosts: readHosts(section),
-    reader: readReader(section, path),
+    reader: readReader(section),
   };
 }
 
@@ -98,13 +96,11 @@ function readSlowQuery(section: YamlSection): number | null {
 const tlsKeys = ['cert', 'key'];
 
 /** Reads the paths of certificate and key. The server reads the files themselves, because they may be renewed while it runs. */
-function readTls(section: YamlSection | undefined, path: string): TlsFiles | null {
+function readTls(section: YamlSection | undefined): TlsFiles | null {
   if (section === undefined) return null;
   const read = (key: string, what: string): string => {
-    const file = section.text(key);
-    if (file === undefined && !section.has(key)) section.missing(key, `the file with ${what}, PEM`);
-    if (file === '') section.problem(section.placeOf(key), `${key} must name a file, not be empty`);
-    return resolve(dirname(path), file ?? '');
+    if (!section.has(key)) section.missing(key, `the file with ${what}, PEM`);
+    return section.path(key) ?? '';
   };
   return { cert: read('cert', 'the certificate'), key: read('key', 'its private key') };
 }
@@ -114,8 +110,7 @@ function readProxies(section: YamlSection): readonly string[] {
   const proxies = section.texts('trusted_proxies') ?? [];
   for (const proxy of proxies) {
     const problem = networkProblem(proxy);
-    if (problem !== undefined)
-      section.problem(section.placeOf('trusted_proxies'), `trusted_proxies: ${problem}`);
+    if (problem !== undefined) section.problem('trusted_proxies', `trusted_proxies: ${problem}`);
   }
   return proxies;
 }
@@ -126,7 +121,7 @@ function readHosts(section: YamlSection): readonly string[] {
   for (const host of hosts) {
     if (/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(host)) continue;
     const message = `hosts must be names such as logs.example.com, without a port, not ${JSON.stringify(host)}`;
-    section.problem(section.placeOf('hosts'), message);
+    section.problem('hosts', message);
   }
   return hosts.map((host) => host.toLowerCase());
 }
@@ -137,24 +132,21 @@ function readOrigins(section: YamlSection | undefined): readonly string[] {
   for (const origin of origins) {
     if (origin === '*' || origin === 'null' || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#,]+$/i.test(origin)) continue;
     const message = `origin must be "*" or origins such as https://logs.example.com, not ${JSON.stringify(origin)}`;
-    section!.problem(section!.placeOf('origin'), message);
+    section!.problem('origin', message);
   }
   return origins;
 }
 
-function readStorage(root: YamlSection | undefined, path: string, notes: string[]): Config['storage'] {
+function readStorage(root: YamlSection | undefined): Config['storage'] {
   const section = root?.section('storage', ['path', 'zstd_after', 'cache', 'sqlite', 'far']);
-  if (section?.has('sqlite') === true) {
-    notes.push(`${path}: storage.sqlite is ignored: records are stored in files below storage.path`);
-  }
-  const folder = section?.text('path');
-  if (folder === '') section!.problem(section!.placeOf('path'), 'path must name a folder, not be empty');
+  if (section?.has('sqlite') === true)
+    section.note('storage.sqlite is ignored: records are stored in files below storage.path');
   const zstdAfterMs = section?.parsed('zstd_after', neverShape, parseNever);
   return {
-    path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder),
+    path: section?.path('path', 'a folder') ?? defaultConfig.storage.path,
     zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),
     cacheBytes: section?.parsed('cache', byteSizeShape, parseByteSize) ?? null,
-    far: readFar(section, path),
+    far: readFar(section),
   };
 }
 
@@ -179,14 +171,12 @@ function parseEndpoint(text: string): string | undefined {
   return /^https?:\/\/[^\s/?#@]+\/?$/i.test(text) && URL.canParse(text) ? text : undefined;
 }
 
-function readFileInput(root: YamlSection | undefined, path: string, notes: string[]): Config['fileInput'] {
+function readFileInput(root: YamlSection | undefined): Config['fileInput'] {
   const defaults = defaultConfig.fileInput;
   const section = root?.section('file_input', ['limit', 'grace', 'flush', 'tail_timeout', 'offsets']);
   if (section === undefined) return defaults;
   if (section.has('offsets')) {
-    notes.push(
-      `${path}: file_input.offsets is ignored: how far a file has been read is stored with the records`,
-    );
+    section.note('file_input.offsets is ignored: how far a file has been read is stored with the records');
   }
   return {
     limit: section.integer('limit', { min: 0, max: countMax }) ?? defaults.limit,

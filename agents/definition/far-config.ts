@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import { byteSizeShape, parseByteSize, durationShape, parseDuration } from './quantities.js';
 import type { YamlSection } from './yaml.js';
 import { readerLagMsMax } from '../../engine/index.js';
@@ -28,20 +27,17 @@ const shardsMax = 1000;
 const replicasMax = 16;
 
 /** Reads `storage.far`; null where there is none. */
-export function readFar(storage: YamlSection | undefined, path: string): FarConfig | null {
+export function readFar(storage: YamlSection | undefined): FarConfig | null {
   const far = storage?.section('far', ['clickhouse', 'after', 'keep_local', 'rate']);
   if (far === undefined) return null;
   const server = far.section('clickhouse', ['url', 'shards', 'database', 'user', 'password_file']);
   if (server === undefined && !far.has('clickhouse'))
     far.missing('clickhouse', 'where the servers are, as url or shards');
-  const passwordFile = server?.text('password_file');
-  if (passwordFile === '')
-    server!.problem(server!.placeOf('password_file'), 'password_file must name a file, not be empty');
   return {
     shards: server === undefined ? [] : readShards(server),
     database: server?.parsed('database', nameShape, parseName) ?? 'logstrata',
     user: server?.text('user') ?? 'default',
-    passwordFile: passwordFile === undefined ? null : resolve(dirname(path), passwordFile),
+    passwordFile: server?.path('password_file') ?? null,
     afterMs: far.duration('after', 0) ?? defaults.afterMs,
     keepLocalMs: far.duration('keep_local', 0) ?? defaults.keepLocalMs,
     bytesPerSecond:
@@ -52,21 +48,18 @@ export function readFar(storage: YamlSection | undefined, path: string): FarConf
 
 function readShards(server: YamlSection): string[][] {
   const has = { url: server.has('url'), shards: server.has('shards') };
-  if (has.url && has.shards) server.problem(server.placeOf('shards'), 'give either shards or url, not both');
+  if (has.url && has.shards) server.problem('shards', 'give either shards or url, not both');
   if (!has.url && !has.shards) server.missing('url', `${addressShape}, or shards for more than one server`);
   if (has.url) return [addressesOf(server, 'url', 1)];
   const shards = server.sections('shards', 'a shard', ['replicas']) ?? [];
   if (has.shards && (shards.length < 1 || shards.length > shardsMax))
-    server.problem(
-      server.placeOf('shards'),
-      `shards must be a list of 1 to ${shardsMax}, each with its replicas`,
-    );
+    server.problem('shards', `shards must be a list of 1 to ${shardsMax}, each with its replicas`);
   const known = new Set<string>();
   return shards.map((shard) => {
     if (!shard.has('replicas')) shard.missing('replicas', `${addressShape}, or a list of them`);
     const replicas = addressesOf(shard, 'replicas', replicasMax);
     for (const replica of replicas) {
-      if (known.has(replica)) shard.problem(shard.placeOf('replicas'), `${replica} is named twice`);
+      if (known.has(replica)) shard.problem('replicas', `${replica} is named twice`);
       known.add(replica);
     }
     return replicas;
@@ -75,12 +68,11 @@ function readShards(server: YamlSection): string[][] {
 
 function addressesOf(section: YamlSection, key: string, max: number): string[] {
   const texts = section.texts(key) ?? [];
-  if (texts.length > max)
-    section.problem(section.placeOf(key), `${key} has ${texts.length} addresses, at most ${max}`);
+  if (texts.length > max) section.problem(key, `${key} has ${texts.length} addresses, at most ${max}`);
   return texts.flatMap((text) => {
     const address = parseAddress(text);
     if (address !== undefined) return [address];
-    section.problem(section.placeOf(key), `${key} must be ${addressShape}, not ${JSON.stringify(text)}`);
+    section.problem(key, `${key} must be ${addressShape}, not ${JSON.stringify(text)}`);
     return [];
   });
 }
@@ -111,19 +103,14 @@ const lagMsDefault = 1000;
 const writerShape = 'the address of the console of the server that writes, such as https://logs-1:2112';
 
 /** Reads `server.reader`; null where there is none. */
-export function readReader(server: YamlSection, path: string): ReaderConfig | null {
+export function readReader(server: YamlSection): ReaderConfig | null {
   const section = server.section('reader', ['writer', 'token_file', 'ca_file', 'lag']);
   if (section === undefined) return null;
   if (!section.has('writer')) section.missing('writer', writerShape);
   const writer = section.parsed('writer', writerShape, parseAddress) ?? '';
-  const file = (key: string): string | null => {
-    const text = section.text(key);
-    if (text === '') section.problem(section.placeOf(key), `${key} must name a file, not be empty`);
-    return text === undefined ? null : resolve(dirname(path), text);
-  };
-  const caFile = file('ca_file');
+  const caFile = section.path('ca_file') ?? null;
   if (caFile !== null && writer.startsWith('http:'))
-    section.problem(section.placeOf('ca_file'), 'ca_file is for a writer that is asked over https');
+    section.problem('ca_file', 'ca_file is for a writer that is asked over https');
   const lagShape = `${durationShape}, at most ${readerLagMsMax / 1000}s`;
   const parseLag = (text: string): number | undefined => {
     const lagMs = parseDuration(text);
@@ -131,7 +118,7 @@ export function readReader(server: YamlSection, path: string): ReaderConfig | nu
   };
   return {
     writer,
-    tokenFile: file('token_file'),
+    tokenFile: section.path('token_file') ?? null,
     caFile,
     lagMs: section.parsed('lag', lagShape, parseLag) ?? lagMsDefault,
   };

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import { EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, YAMLException, type Event } from 'js-yaml';
 import {
   configBytesMax,
@@ -249,8 +250,10 @@ class TreeBuilder {
   }
 }
 
-/** Collects the problems of one file, so that all are reported at once. */
+/** Collects the problems of one file, so that all are reported at once, and notes about it. */
 export class ProblemList {
+  /** Messages about what is accepted but not used. */
+  readonly notes: string[] = [];
   readonly #problems: ConfigProblem[] = [];
 
   constructor(readonly file: string) {}
@@ -404,9 +407,20 @@ export class YamlSection {
     return this.entries.get(key)?.value ?? this.place;
   }
 
-  /** Adds a problem at a position of the file. */
-  problem(place: Place, message: string): void {
-    this.problems.add(place, message);
+  /** Adds a problem at the value of a key, or at a position of the file. */
+  problem(at: string | Place, message: string): void {
+    this.problems.add(typeof at === 'string' ? this.placeOf(at) : at, message);
+  }
+
+  /** Adds a note about the file; with `key`, about the line of its value. */
+  note(message: string, key?: string): void {
+    const line = key === undefined ? '' : `:${this.placeOf(key).line}`;
+    this.problems.notes.push(`${this.problems.file}${line}: ${message}`);
+  }
+
+  /** Absolute path of the folder of the file, from which relative paths in it start. */
+  get folder(): string {
+    return dirname(resolve(this.problems.file));
   }
 
   /** Reports a missing key that is required. */
@@ -429,8 +443,7 @@ export class YamlSection {
     const text = this.text(key);
     if (text === undefined) return undefined;
     const value = read(text);
-    if (value === undefined)
-      this.problems.add(this.placeOf(key), `${key} must be ${shape}, not ${JSON.stringify(text)}`);
+    if (value === undefined) this.problem(key, `${key} must be ${shape}, not ${JSON.stringify(text)}`);
     return value;
   }
 
@@ -441,9 +454,16 @@ export class YamlSection {
     const found = names.find((name) => name === text.toLowerCase());
     if (found === undefined) {
       const message = `${key} must be ${joinNames(names, 'or')}, not ${JSON.stringify(text)}${nearName(text, names)}`;
-      this.problems.add(this.placeOf(key), message);
+      this.problem(key, message);
     }
     return found;
+  }
+
+  /** The absolute path of a file or folder, which is `what` in the message about an empty one. */
+  path(key: string, what = 'a file'): string | undefined {
+    const text = this.text(key);
+    if (text === '') this.problem(key, `${key} must name ${what}, not be empty`);
+    return text === undefined ? undefined : resolve(this.folder, text);
   }
 
   /** True or false; also yes, no, on and off. */
