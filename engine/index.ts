@@ -240,7 +240,8 @@ export {
   type JointPosition,
   type Position,
 } from './core/cursor.js';
-export { orDeadline } from './core/waiting.js';
+export { firstIndex, groupBy } from './core/arrays.js';
+export { closing, orDeadline } from './core/waiting.js';
 export {
   DamageError,
   isLogstrataError,

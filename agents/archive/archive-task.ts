@@ -1,9 +1,4 @@
-import {
-  isLogstrataError,
-  type AgentStore,
-  type Checkpoint,
-  type ObjectStorage,
-} from '../../engine/index.js';
+import { groupBy, isLogstrataError, type AgentStore, type ObjectStorage } from '../../engine/index.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
@@ -155,12 +150,7 @@ export abstract class ArchiveTask<Options extends ArchiveOptions = ArchiveOption
    * counts as not stored; its error is reported when it is read. Throws what the storage throws.
    */
   protected async storedFiles(): Promise<(path: string) => Promise<boolean>> {
-    const byPath = new Map<string, Checkpoint[]>();
-    for (const checkpoint of await this.options.store.checkpoints()) {
-      const others = byPath.get(checkpoint.path);
-      if (others === undefined) byPath.set(checkpoint.path, [checkpoint]);
-      else others.push(checkpoint);
-    }
+    const byPath = groupBy(await this.options.store.checkpoints(), ({ path }) => path);
     return async (path) => {
       try {
         return await isStoredUnchanged(path, byPath.get(path) ?? [], this.openFile);

@@ -1,4 +1,4 @@
-import { isSameFooter, LogstrataError } from '../../engine/index.js';
+import { groupBy, isSameFooter, LogstrataError } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { isWithin } from '../sources/paths.js';
 import type { FooterRead } from './file-footers.js';
@@ -98,7 +98,7 @@ class Comparison {
   /** Ids of the attached files whose place is known. */
   private readonly placed = new Set<string>();
   /** Attached files that are not at their path any more, by footer and keys of folders. */
-  private readonly lost = new Map<string, KnownFile[]>();
+  private lost = new Map<string, KnownFile[]>();
 
   constructor(
     private readonly known: readonly KnownFile[],
@@ -136,13 +136,8 @@ class Comparison {
 
   private noteLost(): void {
     // In reverse order, because `hasMoved` takes them from the end.
-    for (const file of this.known.toReversed()) {
-      if (this.placed.has(file.id)) continue;
-      const name = this.nameOf(file.footerHash, Object.entries(file.constants));
-      const others = this.lost.get(name);
-      if (others === undefined) this.lost.set(name, [file]);
-      else others.push(file);
-    }
+    const lost = this.known.toReversed().filter(({ id }) => !this.placed.has(id));
+    this.lost = groupBy(lost, (file) => this.nameOf(file.footerHash, Object.entries(file.constants)));
   }
 
   private hasMoved(file: FoundFile): boolean {

@@ -2,6 +2,7 @@ import {
   type AgentStore,
   BatchBuilder,
   checkpointKey,
+  groupBy,
   lastPlacementTimes,
   type RejectedLine,
   type SourcePart,
@@ -47,7 +48,8 @@ interface FilePart {
 export async function commitFrame(target: CommitTarget, frame: LineFrame): Promise<void> {
   const { settings, workers } = target;
   const written = { byMs: target.now() };
-  let lines = inOrderOfFiles(frame.lines);
+  // Within a file, lines keep the order in which they were read.
+  let lines = [...groupBy(frame.lines, ({ file }) => file).values()].flat();
   let left = lines.filter(({ reason }) => reason === null).map((each) => rangeOf(each, written));
   while (lines.length > 0) {
     const decoded = await decodeLines(workers, { settings, ranges: left }, frame.bytes, frame.lent);
@@ -66,17 +68,6 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
 
 function rangeOf({ file, start, end, continuesLine }: GatheredLines, written: Written): LineRange {
   return { start, end, captures: file.name.captures, written, continuesLine };
-}
-
-/** Groups lines by file; within a file they keep the order in which they were read. */
-function inOrderOfFiles(lines: readonly GatheredLines[]): GatheredLines[] {
-  const byFile = new Map<FollowedFile, GatheredLines[]>();
-  for (const each of lines) {
-    const known = byFile.get(each.file);
-    if (known === undefined) byFile.set(each.file, [each]);
-    else known.push(each);
-  }
-  return [...byFile.values()].flat();
 }
 
 interface Taken {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type BatchBuilder, repairUtf8 } from '../../engine/index.js';
+import { type BatchBuilder, firstIndex, repairUtf8 } from '../../engine/index.js';
 import type { StopFlag } from './stop-flag.js';
 import type { UnreadableField, ValueCounters } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
@@ -264,22 +264,11 @@ export class PlainLineParser implements LineParser {
     const problem = this.#parseText(repaired.bytes, 0, repaired.bytes.length, line);
     if (problem !== null) return problem;
     const { replacedAt } = repaired;
+    const below = (end: number): number => firstIndex(replacedAt.length, (i) => replacedAt[i]! >= end);
     for (const field of this.#fields) {
-      const before = countBelow(replacedAt, line.starts[field]!);
-      line.countReplaced(field, countBelow(replacedAt, line.ends[field]!) - before);
+      const before = below(line.starts[field]!);
+      line.countReplaced(field, below(line.ends[field]!) - before);
     }
     return null;
   }
-}
-
-/** Number of the ascending `positions` that are below `end`. */
-function countBelow(positions: readonly number[], end: number): number {
-  let low = 0;
-  let high = positions.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (positions[middle]! < end) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, YAMLException, type Event } from 'js-yaml';
 import {
   configBytesMax,
+  firstIndex,
   fileSystemError,
   hasSystemCode,
   LogstrataError,
@@ -108,14 +109,8 @@ class Places {
   }
 
   at(offset: number): Place {
-    let low = 0;
-    let high = this.#lineStarts.length;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this.#lineStarts[middle]! <= offset) low = middle;
-      else high = middle;
-    }
-    return { line: low + 1, column: offset - this.#lineStarts[low]! + 1 };
+    const line = firstIndex(this.#lineStarts.length, (i) => this.#lineStarts[i]! > offset);
+    return { line, column: offset - this.#lineStarts[line - 1]! + 1 };
   }
 }
 

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import type * as Sqlite from 'node-sqlite3-wasm';
 import type { Database, NormalQueryResult, Statement } from 'node-sqlite3-wasm';
 import {
+  closing,
   hasSystemCode,
   LogstrataError,
   BatchBuilder,
@@ -188,15 +189,12 @@ async function requireDatabase(path: string): Promise<void> {
   let read = 0;
   let isPipe = false;
   try {
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
+    await closing(open(path, constants.O_RDONLY | constants.O_NONBLOCK), async (file) => {
       const stats = await file.stat();
       bytes = stats.size;
       isPipe = !stats.isFile() && !stats.isDirectory();
       if (!isPipe) ({ bytesRead: read } = await file.read(head, 0, head.length, 0));
-    } finally {
-      await file.close();
-    }
+    });
   } catch (error) {
     throw describeSystemError(error, path);
   }

@@ -1,4 +1,5 @@
 import {
+  closing,
   isLogstrataError,
   placementField,
   type Checkpoint,
@@ -25,12 +26,9 @@ export async function readColumnsInto(
   job: FileJob,
   format: ForeignFormat,
 ): Promise<ReadFile> {
-  const source = await SourceCursor.open(job.path, settings.openFile);
-  try {
-    return await new ColumnFileReading(settings, job, source, format).run();
-  } finally {
-    await source.close();
-  }
+  return closing(SourceCursor.open(job.path, settings.openFile), (source) =>
+    new ColumnFileReading(settings, job, source, format).run(),
+  );
 }
 
 /** Reads a file again that an earlier load has stored. Throws as `readColumnsInto`, and where its bytes differ from those of `until`. */

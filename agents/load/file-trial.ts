@@ -1,4 +1,4 @@
-import { columnValue, type RecordBatch, type WorkerPool } from '../../engine/index.js';
+import { closing, columnValue, type RecordBatch, type WorkerPool } from '../../engine/index.js';
 import type { FieldDefinition, AgentDefinition } from '../definition/definition.js';
 import type { UnreadableField } from '../decode/value-writer.js';
 import { pathCaptures } from '../decode/path-captures.js';
@@ -161,8 +161,7 @@ export interface FileTrial {
  * for a definition that is not valid.
  */
 export async function tryFile(path: string, options: FileTrialOptions): Promise<FileTrial> {
-  const source = await SourceCursor.open(path);
-  try {
+  return closing(SourceCursor.open(path), async (source) => {
     const { definition, timezone, workers, signal } = options;
     const read = { captures: pathCaptures(definition, path), workers, signal };
     const decode = decodeSettings(definition, timezone);
@@ -174,9 +173,7 @@ export async function tryFile(path: string, options: FileTrialOptions): Promise<
     const writtenAt = await fileWritten(source, decode, { ...read, onRead });
     await new FileLines(source, { ...read, decode, writtenAt }, trial).run();
     return trial.result(path, source.offset);
-  } finally {
-    await source.close();
-  }
+  });
 }
 
 class TrialReading implements FrameConsumer {

@@ -1,4 +1,6 @@
 import {
+  closing,
+  firstIndex,
   makeSchema,
   type WorkerPool,
   type AgentStore,
@@ -110,7 +112,13 @@ class FileYears implements FrameConsumer {
     this.places.push({ offset: source.offset, years: this.running });
     const { places, running: last } = this;
     return (offset) => {
-      const { years } = places[lastNotBehind(places, offset)]!;
+      const { years } =
+        places[
+          Math.max(
+            1,
+            firstIndex(places.length, (i) => places[i]!.offset > offset),
+          ) - 1
+        ]!;
       return { byMs, years: years.map((place, i) => countedBack(place, last[i]!)) };
     };
   }
@@ -135,18 +143,6 @@ class FileYears implements FrameConsumer {
 /** A place counted back from the last one. Undefined where the lines are not in order: each then has the latest possible year. */
 function countedBack(place: YearPlace, last: YearPlace): YearPlace | undefined {
   return last.isOrdered ? { ...place, yearsBack: place.yearsBack - last.yearsBack } : undefined;
-}
-
-/** Index of the last place at or before the offset; 0 where there is none. */
-function lastNotBehind(places: readonly Place[], offset: number): number {
-  let low = 0;
-  let high = places.length;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (places[middle]!.offset <= offset) low = middle;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Settings for reading all files of a load. */
@@ -234,16 +230,14 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
     ({ contentHash, samples, path }) =>
       contentHash === null && samples !== undefined && unrotatedName(path) === name,
   );
-  const source = await openAtKnownEnd(job.path, job.checkpoints, onPiece, {
-    openFile: settings.openFile,
-    wholes,
-    isOther: isOtherFolder(settings.definition, job.path),
-  });
-  try {
-    return await new FileReading(settings, job, source).run();
-  } finally {
-    await source.close();
-  }
+  return closing(
+    openAtKnownEnd(job.path, job.checkpoints, onPiece, {
+      openFile: settings.openFile,
+      wholes,
+      isOther: isOtherFolder(settings.definition, job.path),
+    }),
+    (source) => new FileReading(settings, job, source).run(),
+  );
 }
 
 /**

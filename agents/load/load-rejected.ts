@@ -1,4 +1,5 @@
 import {
+  closing,
   isLogstrataError,
   type LoadSession,
   type LogstrataError,
@@ -326,11 +327,8 @@ export class Restoring {
     };
     const format = await formatOf(this.options, path);
     if (format !== 'lines') return readColumnPartInto(this.options, job, format, part.until);
-    const positioned = await openPart(path, part, this.onPiece, this.options.openFile);
-    try {
+    await closing(openPart(path, part, this.onPiece, this.options.openFile), async (positioned) => {
       await readPartInto(this.options, job, positioned, part.until);
-    } finally {
-      await positioned.close();
-    }
+    });
   }
 }

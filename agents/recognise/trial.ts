@@ -1,4 +1,4 @@
-import { LogstrataError, BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
+import { closing, LogstrataError, BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
 import { LineFramer, textStart } from '../decode/line-framing.js';
 import { SourceCursor } from '../sources/source-cursor.js';
 import type { SampleLine, Candidate, CandidateField } from './field-names.js';
@@ -39,12 +39,9 @@ export async function readSample(paths: readonly string[]): Promise<LogSample> {
   const pieces: SamplePiece[] = [];
   let isWhole = true;
   for (const path of paths) {
-    const cursor = await SourceCursor.open(path);
-    try {
+    await closing(SourceCursor.open(path), async (cursor) => {
       isWhole = (await samplePieces(cursor, pieces)) && isWhole;
-    } finally {
-      await cursor.close();
-    }
+    });
   }
   return { pieces, isWhole };
 }

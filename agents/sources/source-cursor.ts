@@ -1,4 +1,5 @@
 import {
+  closing,
   type Checkpoint,
   ContentHash,
   isObjectPath,
@@ -379,8 +380,7 @@ export async function isStoredUnchanged(
 ): Promise<boolean> {
   const ofPath = checkpoints.filter((checkpoint) => checkpoint.path === path);
   if (ofPath.length === 0) return false;
-  const cursor = await SourceCursor.open(path, openFile);
-  try {
+  return closing(SourceCursor.open(path, openFile), async (cursor) => {
     const { size } = cursor.file;
     const candidates = candidatesOf(ofPath, cursor.head);
     if (cursor.compression !== 'none') return candidates.some(({ packedBytes }) => packedBytes === size);
@@ -388,9 +388,7 @@ export async function isStoredUnchanged(
     if (whole.length === 0) return false;
     const tailHash = sha256(await cursor.fileEnd(tailBytesMax));
     return whole.some((checkpoint) => checkpoint.tailHash === tailHash);
-  } finally {
-    await cursor.close();
-  }
+  });
 }
 
 /** Opens the file of a cursor again, at the end of its archived content. Throws `SourceError` where the file has changed since. */

@@ -26,6 +26,19 @@ export async function everyStep(steps: Iterable<() => unknown>): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
+/** Calls `use` with what was opened, and closes it. */
+export async function closing<Opened extends { close(): Promise<void> }, Result>(
+  opening: Promise<Opened>,
+  use: (opened: Opened) => Promise<Result>,
+): Promise<Result> {
+  const opened = await opening;
+  try {
+    return await use(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
 /** Work that its callers share: who asks for it while it is under way gets the same result. */
 export class SharedWork<Parameters extends readonly unknown[], Result> {
   #running: Promise<Result> | null = null;

@@ -1,3 +1,4 @@
+import { groupBy } from '../core/arrays.js';
 import { columnValue, isValid } from '../columns/column.js';
 import { plainColumn } from '../columns/take.js';
 import type { FarCounted, FarCountQuestion, FarCountUnit } from './far-sql.js';
@@ -108,13 +109,7 @@ function plannedUnits(plan: ScanPlan): readonly PlannedUnit[] | null {
 /** The questions to the shards; null where a server's count would not be exact. */
 function askingsOf(units: readonly PlannedUnit[], wish: FarCountWish): readonly Asking[] | null {
   const askings: Asking[] = [];
-  const groups = new Map<string, PlannedUnit[]>();
-  for (const unit of units) {
-    const known = groups.get(unit.far.group);
-    if (known === undefined) groups.set(unit.far.group, [unit]);
-    else known.push(unit);
-  }
-  for (const all of groups.values()) {
+  for (const all of groupBy(units, ({ far }) => far.group).values()) {
     const isPartial = ({ rows, copy }: PlannedUnit): boolean => rows !== copy.rows;
     const ranges = all.reduce((sum, unit) => sum + (isPartial(unit) ? unit.runs.length : 0), 0);
     if (ranges > farPartsMax) return null;

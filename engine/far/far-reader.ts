@@ -1,3 +1,4 @@
+import { firstIndex } from '../core/arrays.js';
 import type { Column, RecordBatch } from '../columns/column.js';
 import { convertColumn, nullColumn } from '../columns/convert-column.js';
 import {
@@ -70,15 +71,10 @@ export class FarPage extends MemoryRowGroup {
 
   /** The number of rows before a position; with `orAt`, a row at that position is included. */
   rowsBefore(partition: number, ordinal: number, orAt: boolean): number {
-    let low = 0;
-    let high = this.rows;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const order = this.partition(middle) - partition || this.ordinal(middle) - ordinal;
-      if (order < 0 || (orAt && order === 0)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(this.rows, (row) => {
+      const order = this.partition(row) - partition || this.ordinal(row) - ordinal;
+      return orAt ? order > 0 : order >= 0;
+    });
   }
 
   /** The rows [from, to) as ranges of consecutive positions. */

@@ -1,3 +1,4 @@
+import { groupBy } from '../core/arrays.js';
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checksumExpressions, checksumOf, FarChecksum } from './far-checksum.js';
@@ -145,7 +146,8 @@ async function sendRows(
   let inserting = Promise.resolve();
   try {
     const { liveFrom: _, ...whole } = entry;
-    for (const [rowGroup, runs] of byRowGroup(whole, segment.rowGroups(schema))) {
+    const all = runsOfSegment(whole, segment.rowGroups(schema));
+    for (const [rowGroup, runs] of groupBy(all, (run) => run.rowGroup)) {
       if (signal?.aborted === true) throw new LogstrataError('cancelled', 'shipping was stopped');
       const body = await blockOf(rowGroup, runs, { schema, unit, attempt, checksum });
       pool.evict('');
@@ -203,18 +205,6 @@ function firstReachable(
     await cluster.lines(url, 'SELECT 1', { signal });
     return url;
   });
-}
-
-/** The runs of each row group, in order of rows. */
-function byRowGroup(entry: SegmentEntry, rowGroups: readonly RowGroup[]): Map<RowGroup, OrdinalRun[]> {
-  const runsOf = new Map<RowGroup, OrdinalRun[]>();
-  for (const { rowGroup, partition, firstOrdinal, rows } of runsOfSegment(entry, rowGroups)) {
-    const known = runsOf.get(rowGroup);
-    const run = { partition, firstOrdinal, rows };
-    if (known === undefined) runsOf.set(rowGroup, [run]);
-    else known.push(run);
-  }
-  return runsOf;
 }
 
 /** Waits until a replica has all rows of a copy, and compares the checksum. Throws `FarFailure` if it does not match in time. */

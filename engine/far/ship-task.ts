@@ -1,3 +1,4 @@
+import { closing } from '../core/waiting.js';
 import { FarCluster } from './far-cluster.js';
 import type { FarSettings } from './far-transport.js';
 import { openRealDirectory } from '../store/disk/real-directory.js';
@@ -21,13 +22,10 @@ export interface LocatedShipping {
 export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>> {
   const { location, settings, agent, entry, schema, attempt, bytesPerSecond } = job;
   const directory = await openRealDirectory(location);
-  const cluster = await FarCluster.open(settings);
-  try {
+  return closing(FarCluster.open(settings), async (cluster) => {
     const context = { directory, cluster, agent, schema, bytesPerSecond };
     return { result: await shipSegment(context, entry, attempt), transfer: [] };
-  } finally {
-    await cluster.close();
-  }
+  });
 }
 
 /** Ships a segment on one thread, including reading and encoding, so that no query waits for it. */

@@ -1,3 +1,4 @@
+import { groupBy } from '../core/arrays.js';
 import { dayNumber, hourMs, importedPartition } from '../core/cursor.js';
 import {
   rowGroupBytesMax,
@@ -104,20 +105,18 @@ function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): number {
 
 /** Groups the segments that may be merged: same day, same columns, same `keepUntilMs`. Imported records are grouped by the day that they age by. */
 function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry[][] {
-  const groups = new Map<string, SegmentEntry[]>();
   const versions = new Map<number, number>();
   for (const { version } of manifest.schemas) versions.set(version, versionToWrite(manifest, version));
-  for (const segment of manifest.segments) {
-    // Shipped segments are not rewritten, because their copy in the far tier would no longer match.
-    if (except.has(segment.file) || segment.far !== undefined || segment.stays === true) continue;
+  // Shipped segments are not rewritten, because their copy in the far tier would no longer match.
+  const segments = manifest.segments.filter(
+    ({ file, far, stays }) => !except.has(file) && far === undefined && stays !== true,
+  );
+  const keyOf = (segment: SegmentEntry): string => {
     const version = versions.get(segment.schemaVersion) ?? segment.schemaVersion;
     const isImported = segment.runs[0]!.partition === importedPartition;
-    const key = `${dayOf(segment)} ${isImported} ${version} ${segment.keepUntilMs ?? ''}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [segment]);
-    else group.push(segment);
-  }
-  return [...groups.values()];
+    return `${dayOf(segment)} ${isImported} ${version} ${segment.keepUntilMs ?? ''}`;
+  };
+  return [...groupBy(segments, keyOf).values()];
 }
 
 function dayOf(segment: SegmentEntry): number {
@@ -186,14 +185,7 @@ function dueForZstd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
 
 /** Segments of similar size, if there are too many of them. */
 function crowd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
-  const tiers = new Map<number, SegmentEntry[]>();
-  for (const segment of open) {
-    const tier = tierOf(segment.rows);
-    const same = tiers.get(tier);
-    if (same === undefined) tiers.set(tier, [segment]);
-    else same.push(segment);
-  }
-  for (const [tier, same] of tiers) {
+  for (const [tier, same] of groupBy(open, ({ rows }) => tierOf(rows))) {
     if (same.length >= (tier === 0 ? smallSegmentsMax + 1 : segmentFanIn)) return mergeable(same);
   }
   return undefined;

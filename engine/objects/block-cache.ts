@@ -9,7 +9,7 @@ import {
 } from '../core/limits.js';
 import type { Directory } from '../store/disk/directory.js';
 import { openRealDirectory } from '../store/disk/real-directory.js';
-import { once, SharedWork } from '../core/waiting.js';
+import { closing, once, SharedWork } from '../core/waiting.js';
 import { Semaphore } from '../workers/semaphore.js';
 import type { ObjectVersion } from './object-client.js';
 
@@ -112,12 +112,9 @@ async function writeNew(
   content: Uint8Array,
 ): Promise<void> {
   try {
-    const writable = await directory.create(file);
-    try {
+    await closing(directory.create(file), async (writable) => {
       await writable.write(0, content);
-    } finally {
-      await writable.close();
-    }
+    });
   } catch (error) {
     if (!isLogstrataError(error)) throw error;
     // Another process has written the same block.

@@ -50,13 +50,19 @@ export async function mapInOrder<Item, Result>(
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  const running: Pending[] = [];
-  const consume = async (result: Result): Promise<void> => void results.push(result);
-  try {
-    for (const [i, item] of items.entries()) await startInOrder(running, depth, () => work(item, i), consume);
-    await finishInOrder(running);
-  } finally {
-    await dropInOrder(running);
-  }
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next++;
+      try {
+        results[index] = await work(items[index]!, index);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
+    }
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: Math.max(1, depth) }, lane));
+  for (const end of lanes) if (end.status === 'rejected') throw end.reason;
   return results;
 }

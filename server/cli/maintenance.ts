@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { shellPath } from '../../agents/sources/paths.js';
 import {
+  closing,
   isLogstrataError,
   isObjectPath,
   LogstrataError,
@@ -317,8 +318,7 @@ function describeCopied(agent: string, report: BackupReport): string[] {
 export async function backup(flags: BackupFlags, { signal }: StopSignals, folder: string): Promise<number> {
   const settings = await readSettings(flags);
   return withArchive(settings, 'read', 'backup', async (archive) => {
-    const target = await openTarget(folder, archive);
-    try {
+    return closing(openTarget(folder, archive), async (target) => {
       const code = await reportEach<BackupReport>(archive, flags.agent, flags.json, signal, {
         doing: 'copying',
         work: async (name, options) => {
@@ -343,9 +343,7 @@ export async function backup(flags: BackupFlags, { signal }: StopSignals, folder
           gone.map((name) => `note     ${name}: no longer in this data folder; its copy stays unchanged`),
         );
       return code;
-    } finally {
-      await target.close();
-    }
+    });
   });
 }
 

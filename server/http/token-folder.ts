@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import {
+  closing,
   choiceField,
   countField,
   DamageError,
@@ -334,13 +335,10 @@ export class TokenFolder {
   }
 
   async #write(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
-    const file = await this.#directory.create(path, mode);
-    try {
+    await closing(this.#directory.create(path, mode), async (file) => {
       await file.write(0, bytes);
       await file.sync();
-    } finally {
-      await file.close();
-    }
+    });
   }
 }
 

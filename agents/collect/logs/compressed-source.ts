@@ -1,3 +1,4 @@
+import { closing } from '../../../engine/index.js';
 import { openAtKnownEnd, SourceCursor } from '../../sources/source-cursor.js';
 import { LineFramer, type Frame, type RecordEnds } from '../../decode/line-framing.js';
 import type { Checkpoint } from '../../../engine/index.js';
@@ -48,13 +49,10 @@ export class CompressedSource {
 
   /** Samples the first bytes of the decompressed content. Throws `SourceError`. */
   static async sampled(path: string): Promise<SampledContent> {
-    const cursor = await SourceCursor.open(path);
-    try {
+    return closing(SourceCursor.open(path), async (cursor) => {
       await cursor.skipTo(sampledBytesMax);
       return { samples: cursor.position.samples, bytes: cursor.offset };
-    } finally {
-      await cursor.close();
-    }
+    });
   }
 
   /**

@@ -1,3 +1,4 @@
+import { mapInOrder } from '../../workers/in-order.js';
 import { isLogstrataError, LogstrataError } from '../../core/errors.js';
 import type { AttachedFile, FilePlan, FileToAttach, AttachingCommitter, MovedFile } from './attached-list.js';
 import type { ForeignWork } from './foreign-work.js';
@@ -43,18 +44,13 @@ export async function attachFiles(
 ): Promise<AttachResult> {
   const { schema } = committer;
   const nowMs = now();
-  const plans: (FilePlan | LogstrataError)[] = [];
-  let next = 0;
   let filesRead = 0;
-  const readSome = async (): Promise<void> => {
-    while (next < adds.length) {
-      signal?.throwIfAborted();
-      const index = next++;
-      plans[index] = await planOrProblem(() => planFile(adds[index]!, schema, nowMs, work));
-      onProgress?.(++filesRead, adds.length);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.max(1, filesAtOnce) }, readSome));
+  const plans = await mapInOrder(adds, filesAtOnce, async (file) => {
+    signal?.throwIfAborted();
+    const plan = await planOrProblem(() => planFile(file, schema, nowMs, work));
+    onProgress?.(++filesRead, adds.length);
+    return plan;
+  });
   const read = plans.filter((plan): plan is FilePlan => !(plan instanceof Error));
   const problems = plans.flatMap((plan, i) =>
     plan instanceof Error ? [{ path: adds[i]!.path, error: plan }] : [],

@@ -1,12 +1,8 @@
+import { closing } from '../../core/waiting.js';
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { DamageError, isLogstrataError } from '../../core/errors.js';
-import {
-  metadataBytesMax,
-  partitionMax,
-  attachedFilesOfListMax,
-  attachedPlacementsBytesMax,
-} from '../../core/limits.js';
+import { DamageError } from '../../core/errors.js';
+import { metadataBytesMax, attachedFilesOfListMax, attachedPlacementsBytesMax } from '../../core/limits.js';
 import {
   asObject,
   choiceField,
@@ -22,11 +18,10 @@ import {
   decodeCheckedText,
   encodeCheckedText,
   type TextFormat,
-  isUnsupported,
-  writtenByAnother,
+  readingChecked,
 } from '../disk/checked-json.js';
-import type { Directory } from '../disk/directory.js';
-import { readAttachedColumn, readField } from '../manifest/manifest-format.js';
+import { writeWhole, type Directory } from '../disk/directory.js';
+import { flatRuns, readAttachedColumn, readField, readOrdinalRuns } from '../manifest/manifest-format.js';
 import type { AttachedList, OrdinalRun } from '../manifest/manifest.js';
 import type { FileIndex } from './file-index.js';
 import type { ForeignFormat } from '../../foreign/foreign-file.js';
@@ -42,18 +37,12 @@ async function writeAttachedList(
   agent: string,
   files: readonly AttachedFile[],
 ): Promise<AttachedList> {
-  const lines = files.map((file) => JSON.stringify({ ...file, runs: file.runs.flatMap(flatRun) }));
+  const lines = files.map((file) => JSON.stringify({ ...file, runs: flatRuns(file.runs) }));
   const bytes = encodeCheckedText(listText, `{"files":[\n${lines.join(',\n')}\n]}\n`);
   const folder = `${agent}/attached`;
   const file = `attached/${randomBytes(6).toString('hex')}.list`;
   await directory.makeDirectory(folder);
-  const writable = await directory.create(`${agent}/${file}`);
-  try {
-    await writable.write(0, bytes);
-    await writable.sync();
-  } finally {
-    await writable.close();
-  }
+  await writeWhole(directory, `${agent}/${file}`, bytes);
   await directory.syncDirectory(folder);
   const rows = files.reduce((sum, attached) => sum + rowsOfFile(attached), 0);
   const indexes = files.flatMap(({ index }) => index?.file ?? []);
@@ -68,32 +57,14 @@ export async function readAttachedList(
 ): Promise<AttachedFile[]> {
   const path = `${agent}/${list.file}`;
   const where = `${directory.location}/${path}`;
-  try {
-    const bytes = await readWhole(directory, path, list.bytes);
+  return readingChecked('the list of attached files', where, '', async () => {
+    const length = Math.min(list.bytes, metadataBytesMax) + 1;
+    const bytes = await closing(directory.openRead(path), (file) => file.read(0, length));
     if (bytes.length !== list.bytes || crc32(bytes) !== list.checksum)
       throw new DamageError('its content is not what the manifest lists', { offset: 0 });
     const object = parseJsonObject(decodeCheckedText(listText, bytes), 'the list');
     return objectsField(object, 'files', readFile);
-  } catch (error) {
-    if (!isLogstrataError(error)) throw error;
-    if (isUnsupported(error)) throw writtenByAnother(`the list of attached files ${where}`, where, error);
-    if (error.code !== 'damaged') throw error;
-    const message = `the list of attached files ${where} is damaged: ${error.message}`;
-    throw new DamageError(message, { path: where, offset: error.offset ?? 0, cause: error });
-  }
-}
-
-async function readWhole(directory: Directory, path: string, bytes: number): Promise<Uint8Array> {
-  const file = await directory.openRead(path);
-  try {
-    return await file.read(0, Math.min(bytes, metadataBytesMax) + 1);
-  } finally {
-    await file.close();
-  }
-}
-
-function flatRun({ partition, firstOrdinal, rows }: OrdinalRun): number[] {
-  return [partition, firstOrdinal, rows];
+  });
 }
 
 function readIndex(item: JsonObject): FileIndex {
@@ -108,12 +79,6 @@ function readIndex(item: JsonObject): FileIndex {
 }
 
 function readFile(item: JsonObject): AttachedFile {
-  const flat = countsField(item, 'runs');
-  const runs: OrdinalRun[] = [];
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    if (flat[i]! > partitionMax) throw new DamageError(`"runs" has the impossible hour ${flat[i]!}`, {});
-    runs.push({ partition: flat[i]!, firstOrdinal: flat[i + 1]!, rows: flat[i + 2]! });
-  }
   const constants = asObject(item['constants'], 'constants');
   return {
     id: textField(item, 'id'),
@@ -135,7 +100,7 @@ function readFile(item: JsonObject): AttachedFile {
     placements: textField(item, 'placements'),
     timeMinMs: timeOrNullField(item, 'timeMinMs'),
     timeMaxMs: timeOrNullField(item, 'timeMaxMs'),
-    runs,
+    runs: readOrdinalRuns(item, 'runs'),
     ...(item['index'] === undefined ? {} : { index: readIndex(asObject(item['index'], 'index')) }),
   };
 }

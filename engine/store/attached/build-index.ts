@@ -1,3 +1,4 @@
+import { mapInOrder } from '../../workers/in-order.js';
 import { setImmediate } from 'node:timers/promises';
 import type { ForeignFile, ForeignRowGroup } from '../../foreign/foreign-file.js';
 import type { Field, Schema } from '../../core/schema.js';
@@ -197,15 +198,9 @@ class ColumnReader {
     const bytes = this.fields.map(({ source }) => chunks[source.columnIndex]!.bytes);
     const order = [...bytes.keys()].sort((a, b) => bytes[b]! - bytes[a]!);
     const results: ColumnIndex[] = [];
-    let next = 0;
-    const some = async (): Promise<void> => {
-      while (next < order.length) {
-        const index = order[next++]!;
-        results[index] = await this.#readColumn(rowGroup, this.fields[index]!);
-      }
-    };
-    const atOnce = Math.max(1, Math.min(this.context.columnsAtOnce, this.fields.length));
-    await Promise.all(Array.from({ length: atOnce }, some));
+    await mapInOrder(order, this.context.columnsAtOnce, async (index) => {
+      results[index] = await this.#readColumn(rowGroup, this.fields[index]!);
+    });
     return results;
   }
 

@@ -1,3 +1,4 @@
+import { closing } from '../../core/waiting.js';
 import type { Bounds } from '../../parquet/statistics.js';
 import { metadataBytesMax, statisticsBytesMax } from '../../core/limits.js';
 import type { Field } from '../../core/schema.js';
@@ -11,11 +12,10 @@ import {
   decodeCheckedText,
   encodeCheckedText,
   type TextFormat,
-  isUnsupported,
-  writtenByAnother,
+  readingChecked,
 } from '../disk/checked-json.js';
 import type { Directory } from '../disk/directory.js';
-import { DamageError, isLogstrataError } from '../../core/errors.js';
+import { DamageError } from '../../core/errors.js';
 
 const factsText: TextFormat = { magic: 'logstrata-index', version: 1 };
 
@@ -81,23 +81,16 @@ export async function readFacts(
 ): Promise<IndexFacts> {
   const path = `${agent}/${index.file}`;
   const where = `${directory.location}/${path}`;
-  try {
+  const advice = `; \`logstrata index ${agent} --again\` rebuilds it`;
+  return readingChecked('the index', where, advice, async () => {
     const from = index.summaryOffset + index.summaryBytes;
-    const file = await directory.openRead(path);
-    const bytes = await file
-      .read(from, Math.min(index.bytes - from, metadataBytesMax))
-      .finally(() => file.close());
+    const length = Math.min(index.bytes - from, metadataBytesMax);
+    const bytes = await closing(directory.openRead(path), (file) => file.read(from, length));
     const object = parseJsonObject(decodeCheckedText(factsText, bytes), 'the index');
     const fields = objectsField(object, 'fields', (item) => readField(item, spans, rowGroups));
     if (fields.length !== index.fields.length) throw new DamageError('it has other fields', {});
     return { fields };
-  } catch (error) {
-    if (!isLogstrataError(error)) throw error;
-    if (isUnsupported(error)) throw writtenByAnother(`the index ${where}`, where, error);
-    if (error.code !== 'damaged') throw error;
-    const message = `the index ${where} is damaged: ${error.message}; \`logstrata index ${agent} --again\` rebuilds it`;
-    throw new DamageError(message, { path: where, offset: error.offset ?? 0, cause: error });
-  }
+  });
 }
 
 function readField(item: JsonObject, spans: number, rowGroups: number): FieldFacts {

@@ -1,3 +1,4 @@
+import { mapInOrder } from '../../workers/in-order.js';
 import { assert, LogstrataError } from '../../core/errors.js';
 import { importSpanBytesMax, rowGroupBytesMax } from '../../core/limits.js';
 import { placementField, type Schema } from '../../core/schema.js';
@@ -166,21 +167,15 @@ class FieldColumns {
 
   async #readSpan(span: number): Promise<SpanRows> {
     const { from, to } = this.#spans[span]!;
-    const read: ImportedSpan[] = [];
     let replaced = 0;
     let bytes = 0;
-    let next = 0;
-    const some = async (): Promise<void> => {
-      while (next < this.#fields.length) {
-        const index = next++;
-        const one = await this.#readField(this.#fields[index]!, span);
-        read[index] = one.column;
-        replaced += one.replaced;
-        bytes += one.column.bytes;
-        if (bytes > importSpanBytesMax) throw this.#tooLarge(to - from);
-      }
-    };
-    await Promise.all(Array.from({ length: Math.max(1, this.reading.columnsAtOnce) }, some));
+    const read = await mapInOrder(this.#fields, this.reading.columnsAtOnce, async (field) => {
+      const one = await this.#readField(field, span);
+      replaced += one.replaced;
+      bytes += one.column.bytes;
+      if (bytes > importSpanBytesMax) throw this.#tooLarge(to - from);
+      return one.column;
+    });
     const columns = this.#sources.map((source, field) => this.#otherColumn(source, field, to - from));
     const unreadable: ImportedUnreadable[] = [];
     this.#fields.forEach(({ field }, i) => {

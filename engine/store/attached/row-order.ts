@@ -1,3 +1,4 @@
+import { stableOrder } from '../../core/arrays.js';
 import type { Column } from '../../columns/column.js';
 import type { ForeignChunk, ForeignColumn, ForeignRead } from '../../foreign/foreign-file.js';
 import { decodeForeign } from '../../foreign/read-foreign.js';
@@ -42,24 +43,4 @@ export async function hourOrder(
   assert(own !== undefined, 'a reading gives the wanted span');
   const hours = spanTimes(changeColumn(own.column, change), nowMs, previousMs).map(partitionOfTime);
   return { order: stableOrder(hours), bytesRead: decoded.bytesRead };
-}
-
-/** A stable sort: the indexes of `keys` in ascending order of the keys. */
-function stableOrder(keys: Float64Array): Uint32Array {
-  const counts = new Map<number, number>();
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-  let at = 0;
-  const next = new Map<number, number>();
-  for (const key of [...counts.keys()].sort((a, b) => a - b)) {
-    next.set(key, at);
-    at += counts.get(key)!;
-  }
-  const order = new Uint32Array(keys.length);
-  for (let row = 0; row < keys.length; row++) {
-    const key = keys[row]!;
-    const place = next.get(key)!;
-    order[place] = row;
-    next.set(key, place + 1);
-  }
-  return order;
 }

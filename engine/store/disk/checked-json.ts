@@ -181,3 +181,24 @@ export function otherFormat(format: string, found: number, known: number): Logst
 export function writtenByAnother(what: string, path: string, error: LogstrataError): LogstrataError {
   return new LogstrataError('unsupported', `${what} ${error.message}`, { path });
 }
+
+/**
+ * Reads a file in a format of ours by `read`, and completes its errors about the content: `what` and `where` name the file, and `advice`
+ * follows what is said of damage.
+ */
+export async function readingChecked<T>(
+  what: string,
+  where: string,
+  advice: string,
+  read: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    if (isUnsupported(error)) throw writtenByAnother(`${what} ${where}`, where, error);
+    if (error.code !== 'damaged') throw error;
+    const message = `${what} ${where} is damaged: ${error.message}${advice}`;
+    throw new DamageError(message, { path: where, offset: error.offset ?? 0, cause: error });
+  }
+}

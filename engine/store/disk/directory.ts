@@ -1,3 +1,4 @@
+import { closing } from '../../core/waiting.js';
 import type { Stats } from 'node:fs';
 import { userInfo } from 'node:os';
 import { LogstrataError, type ErrorCode, assert } from '../../core/errors.js';
@@ -195,4 +196,12 @@ export function parentPath(path: string): string {
 /** The path of `name` in the folder `path`, which may be ''. */
 export function joinPath(path: string, name: string): string {
   return path === '' || path === '.' ? name : `${path}/${name}`;
+}
+
+/** Writes a new file, and makes its content durable. Throws like `Directory.create`. */
+export async function writeWhole(directory: Directory, path: string, bytes: Uint8Array): Promise<void> {
+  await closing(directory.create(path), async (file) => {
+    await file.write(0, bytes);
+    await file.sync();
+  });
 }

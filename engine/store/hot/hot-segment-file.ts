@@ -1,9 +1,10 @@
+import { closing } from '../../core/waiting.js';
 import type { Arena } from '../../core/arena.js';
 import { leaseMemory, type MemoryLease } from '../../core/memory-lease.js';
 import { assert, DamageError, LogstrataError, isLogstrataError } from '../../core/errors.js';
 import type { RecordBatch } from '../../columns/column.js';
 import { formatCursor, positionFromInt64, type Position } from '../../core/cursor.js';
-import { hotFileBytesMax, ordinalMax, partitionMax } from '../../core/limits.js';
+import { hotFileBytesMax } from '../../core/limits.js';
 import type { Schema } from '../../core/schema.js';
 import {
   checkSchemaMessage,
@@ -11,9 +12,15 @@ import {
   encodeBatchMessage,
   encodeSchemaMessage,
 } from './arrow-batch.js';
-import { asObject, countsField, objectsField, parseJsonObject } from '../disk/checked-json.js';
+import { asObject, objectsField, parseJsonObject } from '../disk/checked-json.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
-import { readCheckpoint, readCounters, readRejected } from '../manifest/manifest-format.js';
+import {
+  flatRuns,
+  readCheckpoint,
+  readCounters,
+  readOrdinalRuns,
+  readRejected,
+} from '../manifest/manifest-format.js';
 import type { Checkpoint, Counters, HotEntry, OrdinalRun, RejectedEntry } from '../manifest/manifest.js';
 import { findSealedMessage, sealedMessageBytes } from './sealed-message.js';
 
@@ -111,7 +118,7 @@ function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigInt64Array {
 
 function metaJson(runs: readonly OrdinalRun[], meta: HotBatchMeta): string {
   return JSON.stringify({
-    runs: runs.flatMap((run) => [run.partition, run.firstOrdinal, run.rows]),
+    runs: flatRuns(runs),
     checkpoints: meta.checkpoints,
     rejected: meta.rejected === null ? [] : [meta.rejected],
     counters: meta.counters,
@@ -120,22 +127,7 @@ function metaJson(runs: readonly OrdinalRun[], meta: HotBatchMeta): string {
 
 function readMeta(json: string): { runs: OrdinalRun[]; meta: HotBatchMeta } {
   const object = parseJsonObject(json, 'the metadata of a batch');
-  const flat = countsField(object, 'runs');
-  const runs: OrdinalRun[] = [];
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    const run = { partition: flat[i]!, firstOrdinal: flat[i + 1]!, rows: flat[i + 2]! };
-    if (
-      run.partition > partitionMax ||
-      run.firstOrdinal < 1 ||
-      run.firstOrdinal + run.rows - 1 > ordinalMax
-    ) {
-      throw new DamageError(
-        `it has the impossible run ${run.partition}, ${run.firstOrdinal}, ${run.rows}`,
-        {},
-      );
-    }
-    runs.push(run);
-  }
+  const runs = readOrdinalRuns(object, 'runs');
   const meta = {
     checkpoints: objectsField(object, 'checkpoints', readCheckpoint),
     rejected: objectsField(object, 'rejected', readRejected)[0] ?? null,
@@ -319,8 +311,7 @@ export async function scanHotSegment(
 }
 
 async function readFrom(directory: Directory, path: string, fromBytes: number): Promise<Uint8Array> {
-  const file = await directory.openRead(path);
-  try {
+  return closing(directory.openRead(path), async (file) => {
     const length = (await file.size()) - fromBytes;
     if (length > hotFileBytesMax) {
       throw new LogstrataError('limit', `${path} has ${length} bytes, more than ${hotFileBytesMax}`, {
@@ -328,9 +319,7 @@ async function readFrom(directory: Directory, path: string, fromBytes: number): 
       });
     }
     return length <= 0 ? new Uint8Array(0) : await file.read(fromBytes, length);
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 /** Scans the messages of a hot file. `base` is the offset in the file of the first of `bytes`. */

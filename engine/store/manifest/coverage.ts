@@ -1,3 +1,4 @@
+import { firstIndex } from '../../core/arrays.js';
 import {
   type OrdinalRun,
   type Run,
@@ -96,14 +97,7 @@ function joined(ranges: Range[]): Range[] {
 
 /** Index of the first range that ends after an ordinal. */
 function firstEndingBehind(ranges: readonly Range[], ordinal: number): number {
-  let low = 0;
-  let high = ranges.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (ranges[middle]!.end > ordinal) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  return firstIndex(ranges.length, (i) => ranges[i]!.end > ordinal);
 }
 
 /** Records of one load that are missing, though neither retention nor a removal has taken them. */

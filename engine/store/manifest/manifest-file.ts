@@ -1,8 +1,9 @@
+import { closing } from '../../core/waiting.js';
 import { randomBytes } from 'node:crypto';
 import { DamageError, LogstrataError, isLogstrataError } from '../../core/errors.js';
 import { metadataBytesMax } from '../../core/limits.js';
-import { isSameData, isUnsupported, writtenByAnother } from '../disk/checked-json.js';
-import { type Directory, joinPath } from '../disk/directory.js';
+import { isSameData, readingChecked } from '../disk/checked-json.js';
+import { type Directory, joinPath, writeWhole } from '../disk/directory.js';
 import { decodeManifest, encodeManifest } from './manifest-format.js';
 import { type Manifest, isFarOnly, type RejectedEntry } from './manifest.js';
 import { isAgentName } from '../../core/schema.js';
@@ -97,23 +98,16 @@ export async function readManifestFile(
   const path = joinPath(agentFolder, manifestName(number));
   const where = place(directory, path);
   const bytes = await readWhole(directory, path);
-  try {
+  const advice = '; run `logstrata verify --repair` to keep all intact records';
+  return readingChecked('manifest', where, advice, async () => {
     const manifest = decodeManifest(bytes);
     if (manifest.number !== number) throw new DamageError(`it says that it is number ${manifest.number}`, {});
     return manifest;
-  } catch (error) {
-    if (!isLogstrataError(error)) throw error;
-    if (isUnsupported(error)) throw writtenByAnother(`manifest ${where}`, where, error);
-    throw new DamageError(
-      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify --repair\` to keep all intact records`,
-      { path: where, offset: error.offset ?? 0, cause: error },
-    );
-  }
+  });
 }
 
 async function readWhole(directory: Directory, path: string): Promise<Uint8Array> {
-  const file = await directory.openRead(path);
-  try {
+  return closing(directory.openRead(path), async (file) => {
     const sizeBytes = await file.size();
     if (sizeBytes > metadataBytesMax) {
       throw new LogstrataError('limit', `${place(directory, path)} has more than ${metadataBytesMax} bytes`, {
@@ -121,9 +115,7 @@ async function readWhole(directory: Directory, path: string): Promise<Uint8Array
       });
     }
     return await file.read(0, sizeBytes);
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 /**
@@ -223,16 +215,6 @@ function assertReadsBack(manifest: Manifest, bytes: Uint8Array): void {
 async function assertNext(directory: Directory, agentFolder: string, number: number): Promise<void> {
   const newest = (await newestManifestNumber(directory, agentFolder)) ?? 0;
   if (newest !== number - 1) throw conflict(directory, joinPath(agentFolder, manifestName(newest)));
-}
-
-async function writeWhole(directory: Directory, path: string, bytes: Uint8Array): Promise<void> {
-  const file = await directory.create(path);
-  try {
-    await file.write(0, bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 async function linkNext(directory: Directory, from: string, to: string): Promise<void> {

@@ -89,17 +89,13 @@ function manifestJson(manifest: Manifest): string {
 }
 
 /** Runs as one flat list: partition, first ordinal, rows, and so on. First rows are left out, because a segment's runs are contiguous. */
-export function flatRuns(runs: readonly Run[]): number[] {
+export function flatRuns(runs: readonly OrdinalRun[]): number[] {
   return runs.flatMap(({ partition, firstOrdinal, rows }) => [partition, firstOrdinal, rows]);
 }
 
 function flatLoad({ runs, removed, ...load }: LoadEntry): object {
-  const gone = removed === undefined ? {} : { removed: removed.flatMap(flatOrdinals) };
+  const gone = removed === undefined ? {} : { removed: flatRuns(removed) };
   return { ...load, runs: runs.flatMap(flatLoadedRun), ...gone };
-}
-
-function flatOrdinals({ partition, firstOrdinal, rows }: OrdinalRun): number[] {
-  return [partition, firstOrdinal, rows];
 }
 
 function flatLoadedRun({ partition, firstOrdinal, rows, timesSum }: LoadedRun): number[] {
@@ -117,19 +113,25 @@ function flattenRuns(entry: SegmentEntry): number[] {
   return flatRuns(entry.runs);
 }
 
-/** Reads the runs from the flat list in field `runs`. Throws `damaged`. */
+/** Reads the runs of rows that follow each other from the flat list in field `runs`. Throws `damaged`. */
 export function readRuns(object: JsonObject): Run[] {
-  const flat = countsField(object, 'runs');
-  if (flat.length % 3 !== 0) throw new DamageError(`"runs" should have three numbers for each run`, {});
-  const runs: Run[] = [];
   let row = 0;
+  return readOrdinalRuns(object, 'runs').map((run) => {
+    const firstRow = row;
+    row += run.rows;
+    return { ...run, firstRow };
+  });
+}
+
+/** Reads a flat list of runs. Throws `damaged`. */
+export function readOrdinalRuns(object: JsonObject, key: string): OrdinalRun[] {
+  const flat = countsField(object, key);
+  if (flat.length % 3 !== 0) throw new DamageError(`"${key}" should have three numbers for each run`, {});
+  const runs: OrdinalRun[] = [];
   for (let i = 0; i < flat.length; i += 3) {
-    const partition = flat[i]!;
-    const firstOrdinal = flat[i + 1]!;
-    const rows = flat[i + 2]!;
-    requirePossible({ partition, firstOrdinal, rows });
-    runs.push({ partition, firstOrdinal, firstRow: row, rows });
-    row += rows;
+    const run = { partition: flat[i]!, firstOrdinal: flat[i + 1]!, rows: flat[i + 2]! };
+    requirePossible(run);
+    runs.push(run);
   }
   return runs;
 }
@@ -140,30 +142,13 @@ function requirePossible({ partition, firstOrdinal, rows }: OrdinalRun): void {
   }
 }
 
-function readRemoved(item: JsonObject): OrdinalRun[] {
-  const flat = countsField(item, 'removed');
-  if (flat.length % 3 !== 0)
-    throw new DamageError(`"removed" of a load should have three numbers for each`, {});
-  return Array.from({ length: flat.length / 3 }, (_, i) => {
-    const [partition, firstOrdinal, rows] = flat.slice(3 * i, 3 * i + 3) as [number, number, number];
-    const run = { partition, firstOrdinal, rows };
-    requirePossible(run);
-    return run;
-  });
-}
-
 function readLoad(item: JsonObject): LoadEntry {
   const flat = countsField(item, 'runs');
   if (flat.length % 4 !== 0) throw new DamageError(`"runs" of a load should have four numbers for each`, {});
   const runs: LoadedRun[] = [];
   for (let i = 0; i < flat.length; i += 4) {
-    const [partition, firstOrdinal, rows, timesSum] = flat.slice(i, i + 4) as [
-      number,
-      number,
-      number,
-      number,
-    ];
-    runs.push({ partition, firstOrdinal, rows, timesSum });
+    const [partition, firstOrdinal, rows] = [flat[i]!, flat[i + 1]!, flat[i + 2]!];
+    runs.push({ partition, firstOrdinal, rows, timesSum: flat[i + 3]! });
     requirePossible(runs.at(-1)!);
   }
   const parts = objectsField(item, 'parts', (part) => ({
@@ -171,7 +156,7 @@ function readLoad(item: JsonObject): LoadEntry {
     until: readCheckpoint(asObject(part['until'], 'until')),
     writtenMs: timeField(part, 'writtenMs'),
   }));
-  const removed = item['removed'] === undefined ? {} : { removed: readRemoved(item) };
+  const removed = item['removed'] === undefined ? {} : { removed: readOrdinalRuns(item, 'removed') };
   const load = { nowMs: timeField(item, 'nowMs'), parts, runs, ...removed };
   if (item['beyond'] === undefined) return load;
   const beyond = asObject(item['beyond'], 'beyond');

@@ -1,3 +1,4 @@
+import { closing } from '../../core/waiting.js';
 import { crc32 } from 'node:zlib';
 import { DamageError, LogstrataError } from '../../core/errors.js';
 import { filePieceBytes, valueBytesMax } from '../../core/limits.js';
@@ -130,8 +131,7 @@ export async function wholeLines(
   directory: Directory,
   path: string,
 ): Promise<Pick<RejectedEntry, 'bytes' | 'lines' | 'checksum'>> {
-  const file = await directory.openRead(path);
-  try {
+  return closing(directory.openRead(path), async (file) => {
     let whole = { bytes: 0, lines: 0, checksum: 0 };
     let { lines, checksum } = whole;
     const sizeBytes = await file.size();
@@ -145,9 +145,7 @@ export async function wholeLines(
       at += piece.length;
     }
     return whole;
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 /** Reads the lines of a file, in groups, in order. Throws `damaged`, with the offset of the line, for invalid content. */

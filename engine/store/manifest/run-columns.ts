@@ -1,3 +1,4 @@
+import { stableOrder } from '../../core/arrays.js';
 import { assert } from '../../core/errors.js';
 import { compareByPosition, JoinedRuns, type PositionedRows, type RunList } from './run-list.js';
 
@@ -88,35 +89,17 @@ export class RunColumnsBuilder<Group> {
 /** The indexes of the runs in ascending order of position; null if they ascend already. Takes linear time if the runs of each partition ascend. */
 function orderOf({ partition, firstOrdinal }: Columns): Uint32Array | null {
   const { length } = partition;
-  let ascends = true;
-  const counts = new Map<number, number>();
-  for (let i = 0; i < length; i++) {
-    const own = partition[i]!;
-    counts.set(own, (counts.get(own) ?? 0) + 1);
-    const isBehind =
-      i === 0 ||
-      own > partition[i - 1]! ||
-      (own === partition[i - 1]! && firstOrdinal[i]! > firstOrdinal[i - 1]!);
-    ascends &&= isBehind;
-  }
-  if (ascends) return null;
-  const ends = new Map<number, number>();
-  let end = 0;
-  for (const own of [...counts.keys()].sort((a, b) => a - b)) {
-    ends.set(own, end);
-    end += counts.get(own)!;
-  }
-  const order = new Uint32Array(length);
-  for (let i = 0; i < length; i++) {
-    const own = partition[i]!;
-    const place = ends.get(own)!;
-    order[place] = i;
-    ends.set(own, place + 1);
-  }
-  const byOrdinal = (a: number, b: number) => firstOrdinal[a]! - firstOrdinal[b]!;
-  for (const [own, last] of ends) {
-    const some = order.subarray(last - counts.get(own)!, last);
-    if (some.some((run, i) => i > 0 && byOrdinal(some[i - 1]!, run) > 0)) some.sort(byOrdinal);
+  const isBehind = (a: number, b: number): boolean =>
+    partition[b]! > partition[a]! || (partition[b] === partition[a] && firstOrdinal[b]! > firstOrdinal[a]!);
+  let next = 1;
+  while (next < length && isBehind(next - 1, next)) next++;
+  if (next >= length) return null;
+  const order = stableOrder(partition);
+  for (let from = 0, to = 0; from < length; from = to) {
+    while (to < length && partition[order[to]!] === partition[order[from]!]) to++;
+    const some = order.subarray(from, to);
+    if (some.some((run, i) => i > 0 && !isBehind(some[i - 1]!, run)))
+      some.sort((a, b) => firstOrdinal[a]! - firstOrdinal[b]!);
   }
   return order;
 }

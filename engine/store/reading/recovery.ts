@@ -1,3 +1,4 @@
+import { closing } from '../../core/waiting.js';
 import { DamageError, isLogstrataError, LogstrataError } from '../../core/errors.js';
 import type { AgentState, HotFile } from './agent-state.js';
 import { filePieceBytes } from '../../core/limits.js';
@@ -155,13 +156,10 @@ async function makeDurable(
   role: RecoveryRole,
 ): Promise<void> {
   try {
-    const file = await directory.openWrite(path);
-    try {
+    await closing(directory.openWrite(path), async (file) => {
       if (role === 'writer') await withFile(directory, path, (source) => copyFrom(source, file, foldedBytes));
       await file.sync();
-    } finally {
-      await file.close();
-    }
+    });
   } catch (error) {
     // A reader without write permission cannot sync, and reads the file as it is.
     if (!isLogstrataError(error) || error.code !== 'io') throw error;

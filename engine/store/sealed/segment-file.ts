@@ -1,3 +1,4 @@
+import { closing } from '../../core/waiting.js';
 import type { Column } from '../../columns/column.js';
 import { DamageError, LogstrataError } from '../../core/errors.js';
 import { crc32 } from '../../kernels/crc32.js';
@@ -23,17 +24,12 @@ export interface SegmentFooter {
 }
 
 /** Opens a segment's file, calls `use`, and closes it. */
-export async function withFile<T>(
+export function withFile<T>(
   directory: Directory,
   path: string,
   use: (file: ReadableFile) => Promise<T>,
 ): Promise<T> {
-  const file = await openSegment(directory, path);
-  try {
-    return await use(file);
-  } finally {
-    await file.close();
-  }
+  return closing(openSegment(directory, path), use);
 }
 
 /** Reads `length` bytes at `position`. Throws `DamageError` if the file ends before. */
