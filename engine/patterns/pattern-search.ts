@@ -20,30 +20,35 @@ const stepBytes = { kept: 1024 * 1024, followed: 64 * 1024 } as const;
 /** Transitions that one step computes: a few milliseconds. */
 const stepTransitionsMax = 1024;
 
-/** Entries of the transition table that are no states. The kernel `searchRows` has the same. */
+/** Entries of the transition table that are no states. The kernel `searchStates` has the same. */
 const unknown = -1;
 const matched = -2;
 const failed = -3;
 const beyondAscii = -4;
 
-/** Results of `searchRows`. From `missing` on: the class for which a transition is missing. */
+/** Results of `searchStates`. From `missing` on: the class for which a transition is missing. */
 const allDone = 0;
 const atBytesEnd = 1;
 const missing = 2;
 
-/** Words of the plan that `searchRows` reads. The first four are a place; it is in a row whose bit is set. */
+/** Words of the plan that the kernels read. The first are the place of a search: four lanes with a row each, and the next row. */
 const word = {
   row: 0,
   at: 1,
   state: 2,
-  context: 3,
-  bits: 6,
-  accepts: 14,
-  wirings: 15,
-  active: 17,
-  next: 18,
+  next: 16,
+  read: 17,
+  lane: 18,
+  bytes: 19,
+  bits: 21,
+  accepts: 29,
+  wirings: 30,
+  active: 32,
+  set: 33,
 } as const;
-const planWords = 19;
+const planWords = 34;
+const placeWords = 17;
+const lanes: readonly number[] = [0, 4, 8, 12];
 
 /** Patterns that a thread remembers: those of the queries that run, and of pages that ask again. */
 const keptMax = 16;
@@ -127,10 +132,7 @@ export class PatternSearch {
    * a multiple of 8.
    */
   *narrow(texts: Texts, bits: Uint8Array, from: number, to: number): Generator<undefined, void> {
-    let row = from;
-    while (row < to && ((bits[row >> 3]! >> (row & 7)) & 1) === 0) row++;
-    if (row === to) return;
-    const place = Uint32Array.of(row, texts.offsets[row]!, 0, Context.text);
+    const place = placeAt(from, to);
     const active = new Uint32Array(this.#setWords);
     while (!this.#step(texts, bits, to, place, active)) yield;
   }
@@ -138,39 +140,44 @@ export class PatternSearch {
   /** Goes on from a place, which it moves on. Returns whether all rows are done. */
   #step(texts: Texts, bits: Uint8Array, to: number, place: Uint32Array, active: Uint32Array): boolean {
     const { offsets, bytes } = texts;
-    const start = place[word.at]!;
-    let bytesEnd = Math.min(offsets[to]!, start + stepBytes[this.#isExhausted ? 'followed' : 'kept']);
+    const open = lanes.filter((lane) => place[lane + word.row]! < to);
+    const row = firstOpen(place);
+    const start = Math.min(offsets[place[word.next]!]!, ...open.map((lane) => place[lane + word.at]!));
+    const wasExhausted = this.#isExhausted;
+    let bytesEnd = Math.min(offsets[to]!, start + stepBytes[wasExhausted ? 'followed' : 'kept']);
     while (bytesEnd < offsets[to]! && (bytes[bytesEnd]! & 0xc0) === 0x80) bytesEnd--;
-    const first = place[word.row]! >> 3;
+    const first = row >> 3;
     const bitsBytes = ((to + 7) >> 3) - first;
-    const placed = this.#place(texts, place, active, to, bytesEnd, bitsBytes);
+    const placed = this.#place(texts, [row, to], [start, bytesEnd], active, bitsBytes);
     const { scratch, kernels, plan } = placed;
+    plan.set(place);
     const bitsAt = scratch.copy(bits, first, first + bitsBytes);
     plan[word.bits] = bitsAt - first;
+    const search = wasExhausted ? kernels.searchPositions : kernels.searchStates;
     let result = atBytesEnd;
-    for (let computed = 0; computed < stepTransitionsMax; computed++) {
-      result = kernels.searchRows(plan.byteOffset, to, bytesEnd, this.#isExhausted ? 0 : 1);
+    for (let computed = 0; computed < stepTransitionsMax && this.#isExhausted === wasExhausted; computed++) {
+      result = search(plan.byteOffset, to, bytesEnd);
       if (result < missing) break;
-      this.#compute(placed, result - missing, plan[word.at]! - start);
+      this.#compute(placed, result - missing);
     }
-    place.set(plan.subarray(0, place.length));
+    place.set(plan.subarray(0, placeWords));
+    // Rows that are not decided are searched again in the other way.
+    if (this.#isExhausted !== wasExhausted) place.set(placeAt(firstOpen(place), to));
     active.set(new Uint32Array(plan.buffer, plan[word.active]!, active.length));
     this.#table = placed.table.slice(0, this.#active.length * this.#stride);
-    this.#bytesRead += place[word.at]! - start;
+    this.#bytesRead += plan[word.read]!;
     scratch.copyOut(bitsAt, bits, first, bitsBytes);
     return result === allDone;
   }
 
   #place(
     { offsets, bytes }: Texts,
-    place: Uint32Array,
+    [row, to]: readonly [number, number],
+    [at, bytesEnd]: readonly [number, number],
     active: Uint32Array,
-    to: number,
-    bytesEnd: number,
     bitsBytes: number,
   ): Placed {
     const { classes } = this.#program;
-    const [row, at] = [place[word.row]!, place[word.at]!];
     const tableBytes = 4 * (tableEntriesMax + this.#stride);
     const setBytes = 4 * this.#setWords;
     const scratch = openScratch(
@@ -195,25 +202,24 @@ export class PatternSearch {
     table.set(this.#table);
     if (this.#active.length === 0) this.#stateOf(new Uint32Array(this.#setWords), Context.text, table);
     const plan = new Uint32Array(buffer, planAt, planWords);
-    plan.set(place);
     const bytesAt = scratch.place(bytes, at, bytesEnd) - at;
     const offsetsAt = scratch.place(offsets, row, to + 1) - 4 * row;
     const classesAt = [ascii!, intervals!, ofInterval!, classes.intervals.length];
     const sets = [contexts!, accepts!, wirings!, setBytes, activeAt, nextAt];
-    plan.set([bytesAt, offsetsAt, 0, ...classesAt, tableAt, classes.count, ...sets], place.length);
+    plan.set([0, 0, bytesAt, offsetsAt, 0, ...classesAt, tableAt, classes.count, ...sets], word.read);
     return { scratch, kernels: kernelsOver(scratch), plan, table };
   }
 
-  /** Computes the transition from the state of the plan by a class, after `bytes` bytes of the step. */
-  #compute({ kernels, plan, table }: Placed, runeClass: number, bytes: number): void {
+  /** Computes the transition by a class from the state of the lane that the plan names. */
+  #compute({ kernels, plan, table }: Placed, runeClass: number): void {
     const { classes, anchored } = this.#program;
-    const from = plan[word.state]! / 4;
+    const from = plan[(plan[word.lane]! - plan.byteOffset) / 4 + word.state]! / 4;
     const state = from / this.#stride;
     const setBytes = 4 * this.#setWords;
     const isEnd = runeClass === classes.count;
     const context = isEnd ? Context.text : classes.contexts[runeClass]!;
     const activeAt = plan[word.active]!;
-    const nextAt = plan[word.next]!;
+    const nextAt = plan[word.set]!;
     const setAt = (at: number): Uint32Array => new Uint32Array(plan.buffer, at, this.#setWords);
     setAt(activeAt).set(this.#active[state]!);
     const wiringsAt = plan[word.wirings]!;
@@ -223,7 +229,7 @@ export class PatternSearch {
     const next = setAt(nextAt).slice();
     const isOver = isEnd || (anchored && next.every((each) => each === 0));
     const entry = isMatch ? matched : isOver ? failed : this.#stateOf(next, context, table);
-    if (entry === unknown) this.#forget(plan, table, bytes);
+    if (entry === unknown) this.#forget(plan, table);
     else table[from + runeClass] = entry;
   }
 
@@ -243,24 +249,36 @@ export class PatternSearch {
     return 4 * base;
   }
 
-  /** Drops all states but the one of the plan, after `bytes` more bytes. From then on no states are kept where there are too many. */
-  #forget(plan: Uint32Array, table: Int32Array, bytes: number): void {
-    const state = plan[word.state]! / 4 / this.#stride;
-    const active = this.#active[state]! as Uint32Array<ArrayBuffer>;
-    const context = this.#contexts[state]!;
-    this.#isExhausted = this.#bytesRead + bytes < bytesPerStateMin * this.#active.length;
-    this.#bytesRead = -bytes;
+  /** Drops all states but those of the lanes. From then on no states are kept where there are too many. */
+  #forget(plan: Uint32Array, table: Int32Array): void {
+    const [active, contexts] = [this.#active as Uint32Array<ArrayBuffer>[], this.#contexts];
+    this.#isExhausted = this.#bytesRead + plan[word.read]! < bytesPerStateMin * active.length;
+    this.#bytesRead = plan[word.read] = 0;
     this.#states.clear();
     this.#active = [];
     this.#contexts = [];
     this.#stateOf(new Uint32Array(this.#setWords), Context.text, table);
-    plan[word.state] = this.#stateOf(active, context, table);
-    // The set of the plan is the state's, because the transition from it was computed last.
-    plan[word.context] = context;
+    for (const lane of lanes) {
+      const state = plan[lane + word.state]! / 4 / this.#stride;
+      plan[lane + word.state] = this.#stateOf(active[state]!, contexts[state]!, table);
+    }
   }
 }
 
-/** The wirings by the contexts before and after a place, as `searchRows` reads them: where each is behind the first byte, then all of them. */
+/** The place before the rows [row, to). */
+function placeAt(row: number, to: number): Uint32Array {
+  const place = new Uint32Array(placeWords);
+  for (const lane of lanes) place[lane + word.row] = to;
+  place[word.next] = row;
+  return place;
+}
+
+/** The first row that is not decided. */
+function firstOpen(place: Uint32Array): number {
+  return Math.min(place[word.next]!, ...lanes.map((lane) => place[lane + word.row]!));
+}
+
+/** The wirings by the contexts before and after a place, as the kernels read them: where each is behind the first byte, then all of them. */
 function wiringsOf(positions: PatternPositions): Uint32Array {
   const contexts = Object.values(Context);
   const all = contexts.flatMap((before) =>

@@ -36,7 +36,7 @@ export {
   listPairs,
 } from './numbers';
 export { selectContaining, selectAffix, selectEqual } from './substring';
-export { followPositions, searchRows } from './pattern';
+export { followPositions, searchPositions, searchStates } from './pattern';
 export {
   jsonDouble,
   jsonDoubleAt,

@@ -1,8 +1,10 @@
 // Searches rows for a pattern: see ../../patterns/pattern-search.ts, which lays out what `plan` points at, in words of four bytes:
-// 0 row, 1 offset in the bytes, 2 state, 3 context of the character before; then the addresses of 4 the bytes, 5 the offsets of the rows,
-// 6 the bits of the rows, 7 for each byte where its class is in a row of the table, in bytes, 8 the first code points of intervals, 9 their classes; 10 the number of intervals;
-// 11 the transition table; 12 the class that stands for the end of a text; 13 the contexts of classes, 14 the positions that take them,
-// 15 by the contexts before and after a place, where its wiring is behind this address; 16 the bytes of a set of positions; 17, 18 two sets.
+// 0 to 15 four lanes, of each the row, the offset in the bytes, the state (without states: the context of the character before), and where
+// it stops; 16 the next row for a lane, 17 the bytes read, 18 the lane that lacks a transition; then the addresses of 19 the bytes,
+// 20 the offsets of the rows, 21 the bits of the rows, 22 for each byte where its class is in a row of the table, in bytes, 23 the first
+// code points of intervals, 24 their classes; 25 the number of intervals; 26 the transition table; 27 the class that stands for the end of a
+// text; 28 the contexts of classes, 29 the positions that take them, 30 by the contexts before and after a place, where its wiring is behind
+// this address; 31 the bytes of a set of positions; 32, 33 two sets.
 
 /** Entries of the transition table that are no states, and results of a row. */
 const unknown: i32 = -1;
@@ -15,8 +17,12 @@ const allDone: i32 = 0;
 const atBytesEnd: i32 = 1;
 const missing: i32 = 2;
 
-/** Where the search is in the current row. */
-let place: u32 = 0;
+/**
+ * Rows that are searched at the same time. A state is known only when the entry before it has been loaded, so that one row alone would
+ * leave the processor waiting.
+ */
+const laneBytes: usize = 16;
+const lanesBytes: usize = 4 * laneBytes;
 
 function word(plan: usize, index: usize): usize {
   return load<u32>(plan + (index << 2));
@@ -33,19 +39,19 @@ function widthOf(lead: u32): u32 {
 /** The class of the character at `at`. */
 function classAt(plan: usize, at: usize): u32 {
   const lead = <u32>load<u8>(at);
-  if (lead < 0x80) return (<u32>load<u16>(word(plan, 7) + (lead << 1))) >>> 2;
+  if (lead < 0x80) return (<u32>load<u16>(word(plan, 22) + (lead << 1))) >>> 2;
   const width = widthOf(lead);
   let rune = lead & (0xff >>> (width + 1));
   for (let i: u32 = 1; i < width; i++) rune = (rune << 6) | (load<u8>(at + i) & 0x3f);
-  const intervals = word(plan, 8);
+  const intervals = word(plan, 23);
   let low: usize = 0;
-  let high = word(plan, 10);
+  let high = word(plan, 25);
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
     if (load<u32>(intervals + (middle << 2)) <= rune) low = middle;
     else high = middle;
   }
-  return load<u16>(word(plan, 9) + (low << 1));
+  return load<u16>(word(plan, 24) + (low << 1));
 }
 
 /** The first row of [row, to) whose bit is set; `to` if none is. */
@@ -58,94 +64,174 @@ function nextRow(bits: usize, row: u32, to: u32): u32 {
   return to;
 }
 
-/** Runs over a row that ends at `end`, by the transition table. A state is the offset of its row in the table, in bytes. */
-function runStates(plan: usize, end: u32, stop: u32): i32 {
-  const ascii = word(plan, 7);
-  const table = word(plan, 11);
-  const bytes = word(plan, 4);
-  let state = word(plan, 2);
-  let at = bytes + place;
-  const stopAt = bytes + stop;
-  let result = atBytesEnd;
-  for (;;) {
-    let entry: i32 = 0;
-    for (; at < stopAt; at++) {
-      entry = load<i32>(table + state + load<u16>(ascii + ((<usize>load<u8>(at)) << 1)));
-      if (entry < 0) break;
-      state = entry;
-    }
-    let runeClass: u32 = 0;
-    let width: u32 = 0;
-    if (at < stopAt) {
-      runeClass = classAt(plan, at);
-      width = widthOf(load<u8>(at));
-    } else if (at == bytes + end) runeClass = <u32>word(plan, 12);
-    else break;
-    if (entry >= 0 || entry == beyondAscii) entry = load<i32>(table + state + (runeClass << 2));
-    if (entry < 0) {
-      result = entry == unknown ? missing + runeClass : entry;
-      break;
-    }
-    state = entry;
-    at += width;
-  }
-  place = <u32>(at - bytes);
-  setWord(plan, 2, state);
-  return result;
+function clearRow(bits: usize, row: u32): void {
+  const byte = bits + (row >>> 3);
+  store<u8>(byte, load<u8>(byte) & ~(<u8>((<u32>1) << (row & 7))));
 }
 
-/** Runs over a row like `runStates`, but follows all positions over each character. */
-function runPositions(plan: usize, end: u32, stop: u32): i32 {
-  const bytes = word(plan, 4);
-  const contexts = word(plan, 13);
-  const accepts = word(plan, 14);
-  const wirings = word(plan, 15);
-  const setBytes = <u32>word(plan, 16);
+/**
+ * Moves a lane on to a character for which the table has a state, over rows that are decided; it has no character left before it stops
+ * where no row is left, or where `bytesEnd` is reached. Returns the result of the search where a transition is missing, else 0.
+ */
+function settle(plan: usize, lane: usize, to: u32, bytesEnd: u32): i32 {
+  const bytes = word(plan, 19);
+  const offsets = word(plan, 20);
+  const bits = word(plan, 21);
+  const table = word(plan, 26);
+  let row = load<u32>(lane);
   while (true) {
-    const isEnd = place == end;
-    if (!isEnd && place >= stop) return atBytesEnd;
-    const runeClass = isEnd ? 0 : classAt(plan, bytes + place);
-    const context: usize = isEnd ? 0 : load<u8>(contexts + runeClass);
-    const wiring = wirings + word(wirings, 4 * word(plan, 3) + context);
-    const active = word(plan, 17);
-    const next = word(plan, 18);
-    if (followPositions(active, wiring, accepts + runeClass * setBytes, next, setBytes) != 0) return matched;
-    if (isEnd) return failed;
-    setWord(plan, 17, next);
-    setWord(plan, 18, active);
-    setWord(plan, 3, context);
-    place += widthOf(load<u8>(bytes + place));
+    if (row == to) {
+      row = nextRow(bits, <u32>word(plan, 16), to);
+      store<u32>(lane, row);
+      setWord(plan, 16, min(row + 1, to));
+      const at: u32 = row == to ? bytesEnd : load<u32>(offsets + ((<usize>row) << 2));
+      store<u32>(lane, at, 4);
+      store<u32>(lane, 0, 8);
+      store<u32>(lane, bytesEnd, 12);
+      if (row == to) return 0;
+    }
+    const at = load<u32>(lane, 4);
+    const end = load<u32>(offsets + ((<usize>row) << 2), 4);
+    const stop = min(end, bytesEnd);
+    store<u32>(lane, stop, 12);
+    const state = table + load<u32>(lane, 8);
+    let runeClass = <u32>word(plan, 27);
+    let width: u32 = 0;
+    if (at < stop) {
+      const lead = load<u8>(bytes + at);
+      if (load<i32>(state + load<u16>(word(plan, 22) + ((<usize>lead) << 1))) >= 0) return 0;
+      runeClass = classAt(plan, bytes + at);
+      width = widthOf(lead);
+    } else if (at != end) return 0;
+    const entry = load<i32>(state + ((<usize>runeClass) << 2));
+    if (entry == unknown) {
+      setWord(plan, 18, lane);
+      return missing + runeClass;
+    }
+    if (entry >= 0) {
+      store<u32>(lane, at + width, 4);
+      store<u32>(lane, entry, 8);
+      setWord(plan, 17, word(plan, 17) + width);
+    } else {
+      if (entry == failed) clearRow(bits, row);
+      row = to;
+    }
   }
 }
 
 /**
- * Clears the bits of the rows before `to` that are set but don't match, from the place in the plan on, whose bit is set. Does not read from
- * `bytesEnd` on, where a character ends; the place in the plan is then where to go on.
+ * Clears the bits of the rows before `to` that are set but don't match, from where the lanes are on, by the transition table. Does not read
+ * from `bytesEnd` on, where a character ends.
  */
-export function searchRows(plan: usize, to: u32, bytesEnd: u32, keepsStates: i32): i32 {
-  const offsets = word(plan, 5);
-  const bits = word(plan, 6);
-  let row = <u32>word(plan, 0);
-  place = <u32>word(plan, 1);
+export function searchStates(plan: usize, to: u32, bytesEnd: u32): i32 {
+  const bytes = word(plan, 19);
+  const columns = word(plan, 22);
+  const table = word(plan, 26);
   while (true) {
-    const end = load<u32>(offsets + ((<usize>row) << 2), 4);
-    const stop = min<u32>(end, bytesEnd);
-    const result = keepsStates != 0 ? runStates(plan, end, stop) : runPositions(plan, end, stop);
-    if (result >= 0) {
+    let left: u32 = u32.MAX_VALUE;
+    let running: usize = 0;
+    let count: usize = 0;
+    let isPaused = false;
+    for (let lane = plan; lane < plan + lanesBytes; lane += laneBytes) {
+      const result = settle(plan, lane, to, bytesEnd);
+      if (result != 0) return result;
+      const at = load<u32>(lane, 4);
+      const stop = load<u32>(lane, 12);
+      if (at < stop) {
+        left = min(left, stop - at);
+        running = lane;
+        count++;
+      } else if (load<u32>(lane) != to) isPaused = true;
+    }
+    if (running == 0) return isPaused ? atBytesEnd : allDone;
+    // A lane without a character left does the same as another.
+    const lane0 = laneOr(plan, running);
+    const lane1 = laneOr(plan + laneBytes, running);
+    const lane2 = laneOr(plan + 2 * laneBytes, running);
+    const lane3 = laneOr(plan + 3 * laneBytes, running);
+    const at0 = bytes + load<u32>(lane0, 4);
+    const at1 = bytes + load<u32>(lane1, 4);
+    const at2 = bytes + load<u32>(lane2, 4);
+    const at3 = bytes + load<u32>(lane3, 4);
+    let state0 = load<i32>(lane0, 8);
+    let state1 = load<i32>(lane1, 8);
+    let state2 = load<i32>(lane2, 8);
+    let state3 = load<i32>(lane3, 8);
+    let read: u32 = 0;
+    for (; read < left; read++) {
+      const next0 = load<i32>(table + state0 + load<u16>(columns + ((<usize>load<u8>(at0 + read)) << 1)));
+      const next1 = load<i32>(table + state1 + load<u16>(columns + ((<usize>load<u8>(at1 + read)) << 1)));
+      const next2 = load<i32>(table + state2 + load<u16>(columns + ((<usize>load<u8>(at2 + read)) << 1)));
+      const next3 = load<i32>(table + state3 + load<u16>(columns + ((<usize>load<u8>(at3 + read)) << 1)));
+      if ((next0 | next1 | next2 | next3) < 0) break;
+      state0 = next0;
+      state1 = next1;
+      state2 = next2;
+      state3 = next3;
+    }
+    move(lane0, at0 - bytes + read, state0);
+    move(lane1, at1 - bytes + read, state1);
+    move(lane2, at2 - bytes + read, state2);
+    move(lane3, at3 - bytes + read, state3);
+    setWord(plan, 17, word(plan, 17) + count * read);
+  }
+}
+
+function laneOr(lane: usize, other: usize): usize {
+  return load<u32>(lane, 4) < load<u32>(lane, 12) ? lane : other;
+}
+
+function move(lane: usize, at: usize, state: i32): void {
+  store<u32>(lane, <u32>at, 4);
+  store<i32>(lane, state, 8);
+}
+
+/** Runs over the row of the first lane, and follows all positions over each character. */
+function runPositions(plan: usize, end: u32, stop: u32): i32 {
+  const bytes = word(plan, 19);
+  const contexts = word(plan, 28);
+  const accepts = word(plan, 29);
+  const wirings = word(plan, 30);
+  const setBytes = <u32>word(plan, 31);
+  let at = <u32>word(plan, 1);
+  while (true) {
+    const isEnd = at == end;
+    if (!isEnd && at >= stop) return atBytesEnd;
+    const runeClass = isEnd ? 0 : classAt(plan, bytes + at);
+    const context: usize = isEnd ? 0 : load<u8>(contexts + runeClass);
+    const wiring = wirings + word(wirings, 4 * word(plan, 2) + context);
+    const active = word(plan, 32);
+    const next = word(plan, 33);
+    if (followPositions(active, wiring, accepts + runeClass * setBytes, next, setBytes) != 0) return matched;
+    if (isEnd) return failed;
+    setWord(plan, 32, next);
+    setWord(plan, 33, active);
+    setWord(plan, 2, context);
+    at += widthOf(load<u8>(bytes + at));
+    setWord(plan, 1, at);
+  }
+}
+
+/** Like `searchStates`, but follows all positions, with one lane. */
+export function searchPositions(plan: usize, to: u32, bytesEnd: u32): i32 {
+  const offsets = word(plan, 20);
+  const bits = word(plan, 21);
+  while (true) {
+    let row = <u32>word(plan, 0);
+    if (row == to) {
+      row = nextRow(bits, <u32>word(plan, 16), to);
+      if (row == to) return allDone;
       setWord(plan, 0, row);
-      setWord(plan, 1, place);
-      return result;
+      setWord(plan, 1, load<u32>(offsets + ((<usize>row) << 2)));
+      setWord(plan, 2, 0);
+      setWord(plan, 16, row + 1);
+      memory.fill(word(plan, 32), 0, word(plan, 31));
     }
-    if (result == failed) {
-      const byte = bits + (row >>> 3);
-      store<u8>(byte, load<u8>(byte) & ~(<u8>((<u32>1) << (row & 7))));
-    }
-    row = nextRow(bits, row + 1, to);
-    if (row == to) return allDone;
-    place = load<u32>(offsets + ((<usize>row) << 2));
-    setWord(plan, 2, 0);
-    setWord(plan, 3, 0);
-    if (keepsStates == 0) memory.fill(word(plan, 17), 0, word(plan, 16));
+    const end = load<u32>(offsets + ((<usize>row) << 2), 4);
+    const result = runPositions(plan, end, min(end, bytesEnd));
+    if (result == atBytesEnd) return result;
+    if (result == failed) clearRow(bits, row);
+    setWord(plan, 0, to);
   }
 }
 
