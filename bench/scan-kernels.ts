@@ -154,6 +154,10 @@ const hostile = [
   '[0-9a-f].{12}[0-9a-f]#',
   '[^\\pL\\pN]{300}',
   '(?:a?b?){20}#',
+  '[0-9].{60}a?b?c?d?e?f?g?h?i?j?k?l?m?n?o?p?q?r?s?t?u?v?w?x?y?z?#',
+  '[0-9].{1,200}#',
+  '[0-9].{900}#',
+  '(?:[0-9].{20}|[a-f].{30}|[4-9].{40}){1,4}#',
 ];
 
 /** Hostile patterns as kernels, each beside a plain pattern as its twin: a ratio of 0.05 means twenty times the cost per byte. */

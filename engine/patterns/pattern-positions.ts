@@ -4,8 +4,11 @@ import { isRuneOp, Op, type PatternProgram } from './pattern-program.js';
 /** Maximum positions: more than a pattern of a thousand characters has that repeats nothing a fixed number of times. */
 export const positionsMax = 1024;
 
-/** Maximum size of a wiring's branches. Only patterns of hundreds of parts that may each be left out need more. */
-const branchesBytesMax = 4096;
+/** Maximum size of a wiring's branches. Only patterns of dozens of groups that may each be left out need more. */
+const branchesBytesMax = 2048;
+
+/** Fewer positions that can be left out cost less as branches. */
+const skippedMin = 8;
 
 /** Sets of positions are read by sixteen bytes. */
 const wordsPerUnit = 4;
@@ -70,17 +73,23 @@ export class PatternPositions {
       known.set(pc, reached);
       return reached;
     };
-    // The sets `first`, `last`, `chained` and `looped`, one after another.
-    const sets = new Uint32Array(4 * words);
+    const followers = this.#instructions.map((pc) => reachedFrom(out[pc]!));
     const { positions: first, isMatch: isEmptyMatch } = reachedFrom(start);
-    for (const position of first) setBit(sets, 0, position);
+    const skipped = skippedIn([first, ...followers.map((each) => each.positions)]);
+    if (skipped.size < skippedMin) skipped.clear();
+    const entered = (positions: readonly number[]): number[] =>
+      positions.filter((next, i) => positions[i - 1] !== next - 1 || !skipped.has(next - 1));
+    // The sets `first`, `last`, `chained`, `looped` and `skipped`, one after another.
+    const sets = new Uint32Array(5 * words);
+    for (const position of entered(first)) setBit(sets, 0, position);
+    for (const position of skipped) setBit(sets, 4 * words, position);
     const branching = new Map<string, number[]>();
-    this.#instructions.forEach((pc, position) => {
-      const { positions, isMatch } = reachedFrom(out[pc]!);
+    followers.forEach(({ positions, isMatch }, position) => {
+      const next = entered(positions);
       if (isMatch) setBit(sets, words, position);
-      if (positions.includes(position + 1)) setBit(sets, 2 * words, position);
-      if (positions.includes(position)) setBit(sets, 3 * words, position);
-      const others = positions.filter((next) => next !== position && next !== position + 1).join();
+      if (next.includes(position + 1)) setBit(sets, 2 * words, position);
+      if (next.includes(position)) setBit(sets, 3 * words, position);
+      const others = next.filter((each) => each !== position && each !== position + 1).join();
       if (others === '') return;
       const members = branching.get(others);
       if (members === undefined) branching.set(others, [position]);
@@ -95,7 +104,7 @@ export class PatternPositions {
         'invalid',
         'too large: it has too many parts that can be left out or repeated',
       );
-    return Uint32Array.of(isEmptyMatch ? 1 : 0, 4 * branches.length, 0, 0, ...sets, ...branches);
+    return Uint32Array.of(+isEmptyMatch, 4 * branches.length, skipped.size, 0, ...sets, ...branches);
   }
 
   /** Follows instructions that take no character. */
@@ -113,6 +122,16 @@ export class PatternPositions {
     }
     return { positions: positions.sort((a, b) => a - b), isMatch };
   }
+}
+
+/** The positions that can be left out: wherever one of them may come next, so may the one after it. */
+function skippedIn(sets: readonly (readonly number[])[]): Set<number> {
+  const skipped = new Set(sets.flat());
+  for (const set of new Set(sets))
+    set.forEach((position, i) => {
+      if (set[i + 1] !== position + 1) skipped.delete(position);
+    });
+  return skipped;
 }
 
 /** Throws `invalid` where a pattern has this many positions. */

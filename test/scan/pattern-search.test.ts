@@ -108,6 +108,26 @@ describe('the search for a pattern', () => {
     );
   });
 
+  it('agrees with re2js where many parts can be left out, with states and without them', () => {
+    const part = fc.constantFrom('a?', 'b?', '[ab]?', 'x?', 'é?', '(?:ab)?', 'b*', '\\b', 'a', '\n?', '1?');
+    const pattern = fc.array(part, { minLength: 8, maxLength: 200 });
+    const texts = fc.array(patternText, { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(
+        pattern,
+        fc.constantFrom('', '^', '1'),
+        fc.constantFrom('$', 'x', 'b$'),
+        texts,
+        (parts, from, to, all) => {
+          const text = from + parts.join('') + to;
+          expectLike(text, all);
+          expectLike(withoutStates(text), all);
+        },
+      ),
+      { numRuns: caseCount(60, 5000) },
+    );
+  });
+
   it('goes on within a long text, character by character', () => {
     const text = `${'é'.repeat(1_500_000)}x1y${'🦊'.repeat(10)}`;
     for (const pattern of ['x[0-9]y🦊{10}$', '^é+x', 'z[0-9]', '[0-9]y(?:..){5}$', 'é{30}X'])
@@ -229,7 +249,7 @@ describe('a pattern that is wrong', () => {
     ['a'.repeat(1001), 'too long: 1001 characters, more than 1000'],
     [`(?:${'a'.repeat(900)}){1000}`, 'too large: with its repetitions written out it has 900000 characters'],
     ['.{0,1000}'.repeat(100), 'too large: with its repetitions written out it has 100000 characters'],
-    ['(?:a?b?c?d?){100}', 'too large: it has too many parts'],
+    ['(?:(?:ab)?(?:cd)?){100}', 'too large: it has too many parts'],
   ])('is refused with the place of the mistake: %s', (pattern, message) => {
     expect(() => searchPattern(pattern)).toThrow(message);
   });

@@ -189,27 +189,40 @@ function move(lane: usize, at: usize, state: i32): void {
 /** Runs over the row of the first lane, and follows all positions over each character. */
 function runPositions(plan: usize, end: u32, stop: u32): i32 {
   const bytes = word(plan, 19);
+  const columns = word(plan, 22);
   const contexts = word(plan, 28);
   const accepts = word(plan, 29);
   const wirings = word(plan, 30);
   const setBytes = <u32>word(plan, 31);
   let at = <u32>word(plan, 1);
-  while (true) {
+  let context = word(plan, 2);
+  let active = word(plan, 32);
+  let next = word(plan, 33);
+  let result = atBytesEnd;
+  while (at < stop || at == end) {
     const isEnd = at == end;
-    if (!isEnd && at >= stop) return atBytesEnd;
-    const runeClass = isEnd ? 0 : classAt(plan, bytes + at);
-    const context: usize = isEnd ? 0 : load<u8>(contexts + runeClass);
-    const wiring = wirings + word(wirings, 4 * word(plan, 2) + context);
-    const active = word(plan, 32);
-    const next = word(plan, 33);
-    if (followPositions(active, wiring, accepts + runeClass * setBytes, next, setBytes) != 0) return matched;
-    if (isEnd) return failed;
-    setWord(plan, 32, next);
-    setWord(plan, 33, active);
-    setWord(plan, 2, context);
-    at += widthOf(load<u8>(bytes + at));
-    setWord(plan, 1, at);
+    const lead: usize = isEnd ? 0 : load<u8>(bytes + at);
+    let runeClass: u32 = 0;
+    if (lead < 0x80) runeClass = (<u32>load<u16>(columns + (lead << 1))) >>> 2;
+    else runeClass = classAt(plan, bytes + at);
+    const after: usize = isEnd ? 0 : load<u8>(contexts + runeClass);
+    const wiring = wirings + word(wirings, 4 * context + after);
+    const isMatch = followPositions(active, wiring, accepts + runeClass * setBytes, next, setBytes) != 0;
+    if (isMatch || isEnd) {
+      result = isMatch ? matched : failed;
+      break;
+    }
+    at += widthOf(<u32>lead);
+    context = after;
+    const set = active;
+    active = next;
+    next = set;
   }
+  setWord(plan, 1, at);
+  setWord(plan, 2, context);
+  setWord(plan, 32, active);
+  setWord(plan, 33, next);
+  return result;
 }
 
 /** Like `searchStates`, but follows all positions, with one lane. */
@@ -237,8 +250,8 @@ export function searchPositions(plan: usize, to: u32, bytesEnd: u32): i32 {
 
 /**
  * Follows a set of positions over a character, which the positions at `accepts` take. Returns whether a match ended before it. A wiring
- * has a word that is not zero where the pattern matches nothing at all, and the bytes of its branches in another; from byte 16 on, four
- * sets: `first`, `last`, `chained`, `looped`; and the branches. A branch has four words: the offset and length in bytes of its members and
+ * has a word that is not zero where the pattern matches nothing at all, the bytes of its branches, and a word that is not zero where it has
+ * skipped positions; from byte 16 on, five sets: `first`, `last`, `chained`, `looped`, `skipped`; and the branches. A branch has four words: the offset and length in bytes of its members and
  * of its targets; then these. Lengths and offsets are multiples of 16.
  */
 export function followPositions(
@@ -250,6 +263,8 @@ export function followPositions(
 ): i32 {
   let ended = v128.load32_splat(wiring);
   let carry = i64x2.splat(0);
+  // Positions that don't take the character may still be skipped.
+  const unmasked = i32x4.splat(load<u32>(wiring, 8) != 0 ? -1 : 0);
   const first = wiring + 16;
   const last = first + setBytes;
   const chained = last + setBytes;
@@ -261,14 +276,16 @@ export function followPositions(
     const over = i64x2.shr_u(chain, 63);
     const moved = v128.or(i64x2.shl(chain, 1), v128.shuffle<u64>(carry, over, 1, 2));
     const stays = v128.and(set, v128.load(looped + i));
-    v128.store(next + i, v128.or(v128.or(v128.load(first + i), stays), moved));
+    const reached = v128.or(v128.or(v128.load(first + i), stays), moved);
+    v128.store(next + i, v128.and(reached, v128.or(v128.load(accepts + i), unmasked)));
     carry = over;
   }
-  let branch = looped + setBytes;
+  const skipped = looped + setBytes;
+  let branch = skipped + setBytes;
   for (const end = branch + load<u32>(wiring, 4); branch < end;) {
     const members = active + load<u32>(branch);
     const membersBytes: usize = load<u32>(branch, 4);
-    const targets = next + load<u32>(branch, 8);
+    const targetsAt: usize = load<u32>(branch, 8);
     const targetsBytes: usize = load<u32>(branch, 12);
     branch += 16;
     let any = i64x2.splat(0);
@@ -277,10 +294,38 @@ export function followPositions(
     branch += membersBytes;
     if (v128.any_true(any))
       for (let i: usize = 0; i < targetsBytes; i += 16)
-        v128.store(targets + i, v128.or(v128.load(targets + i), v128.load(branch + i)));
+        reach(
+          next + targetsAt + i,
+          v128.load(branch + i),
+          v128.or(v128.load(accepts + targetsAt + i), unmasked),
+        );
     branch += targetsBytes;
   }
-  for (let i: usize = 0; i < setBytes; i += 16)
-    v128.store(next + i, v128.and(v128.load(next + i), v128.load(accepts + i)));
+  if (load<u32>(wiring, 8) != 0) skip(next, skipped, accepts, setBytes);
   return v128.any_true(ended) ? 1 : 0;
+}
+
+function reach(at: usize, targets: v128, mask: v128): void {
+  v128.store(at, v128.or(v128.load(at), v128.and(targets, mask)));
+}
+
+/**
+ * Adds to a set what comes after its members that are skipped, and leaves what takes the character. The carry of an addition runs over
+ * neighbours that are all skipped.
+ */
+function skip(set: usize, skipped: usize, accepts: usize, setBytes: usize): void {
+  let carry: u64 = 0;
+  for (let i: usize = 0; i < setBytes; i += 16) {
+    const over = v128.load(skipped + i);
+    const members = v128.load(set + i);
+    const least = i64x2.add(v128.and(members, over), over);
+    // A carry into a half that is full runs on into the next one.
+    const low = <u64>i64x2.extract_lane(least, 0) + carry;
+    carry = u64(<u64>i64x2.extract_lane(least, 0) < <u64>i64x2.extract_lane(over, 0)) | u64(low < carry);
+    const high = <u64>i64x2.extract_lane(least, 1) + carry;
+    carry = u64(<u64>i64x2.extract_lane(least, 1) < <u64>i64x2.extract_lane(over, 1)) | u64(high < carry);
+    const sum = i64x2.replace_lane(i64x2.splat(low), 1, high);
+    const reached = v128.or(members, v128.xor(sum, over));
+    v128.store(set + i, v128.and(reached, v128.load(accepts + i)));
+  }
 }
