@@ -1,9 +1,6 @@
 /** Counts rows by their values. A `CountedRows` says which rows are counted. The counts are added to those in `counts`. */
-import { openScratch, scratchBytes, type Scratch, type TypedArray } from '../core/scratch.js';
-import { kernelsOver } from './kernels.js';
-
-/** Four tables with a 32-bit count for each 8-bit code. */
-const tablesBytes = 4 * 256 * 4;
+import type { TypedArray } from '../core/scratch.js';
+import { onArrays } from './kernels.js';
 
 /** The rows of [from, to) whose bit is set in `bits`. */
 export interface CountedRows {
@@ -11,6 +8,20 @@ export interface CountedRows {
   readonly from: number;
   readonly to: number;
 }
+
+/** The same rows without those before the first word of 64 rows, which then need not be copied. */
+export function fromFirstWord({ bits, from, to }: CountedRows): CountedRows {
+  const first = from & ~63;
+  return { bits: bits.subarray(first >> 3, (to + 7) >> 3), from: from - first, to: to - first };
+}
+
+/** The values of the rows in `fromFirstWord`, up to the end of the last word. */
+export function valuesFromWord<Values extends TypedArray>(values: Values, { from, to }: CountedRows): Values {
+  return values.subarray(from & ~63, (to + 63) & ~63) as Values;
+}
+
+/** Four tables with a 32-bit count for each 8-bit code. */
+const tables = new Uint32Array(4 * 256);
 
 /**
  * Counts rows by the range that contains their integer. Range i has the integers from `starts[i]` up to the next start; the last range has
@@ -22,33 +33,23 @@ export function countRanges(
   starts: BigInt64Array,
   counts: Uint32Array,
 ): void {
-  const { from, to } = rows;
-  if (from >= to) return;
-  const scratch = openScratch(sizeOf(rows, values) + scratchBytes(starts, starts.length) + counts.byteLength);
-  const valuesAt = placeRows(scratch, values, from, to);
-  const bitsAt = placeBits(scratch, rows);
-  const startsAt = scratch.place(starts, 0, starts.length);
-  const countsAt = scratch.copy(counts, 0, counts.length);
-  kernelsOver(scratch).countRanges(valuesAt, bitsAt, from, to, startsAt, starts.length, countsAt);
-  scratch.copyOut(countsAt, counts, 0, counts.length);
+  if (rows.from >= rows.to) return;
+  const { bits, from, to } = fromFirstWord(rows);
+  const read = [valuesFromWord(values, rows), bits, starts];
+  onArrays(read, [counts], [], (kernels, [valuesAt, bitsAt, startsAt, countsAt]) =>
+    kernels.countRanges(valuesAt!, bitsAt!, from, to, startsAt!, starts.length, countsAt!),
+  );
 }
 
 /** Counts rows by their codes. Each code is an index in `counts`, which has at most 256 elements for 8-bit codes. */
 export function countCodes(codes: Uint8Array | Uint16Array, rows: CountedRows, counts: Uint32Array): void {
-  const { from, to } = rows;
-  if (from >= to) return;
-  const scratch = openScratch(sizeOf(rows, codes) + counts.byteLength + tablesBytes);
-  const codesAt = placeRows(scratch, codes, from, to);
-  const bitsAt = placeBits(scratch, rows);
-  const countsAt = scratch.copy(counts, 0, counts.length);
-  const kernels = kernelsOver(scratch);
-  if (codes instanceof Uint8Array) {
-    const tablesAt = scratch.reserveZeros(tablesBytes);
-    kernels.countCodes8(codesAt, bitsAt, from, to, counts.length, tablesAt, countsAt);
-  } else {
-    kernels.countCodes16(codesAt, bitsAt, from, to, countsAt);
-  }
-  scratch.copyOut(countsAt, counts, 0, counts.length);
+  if (rows.from >= rows.to) return;
+  const { bits, from, to } = fromFirstWord(rows);
+  const read = [valuesFromWord(codes, rows), bits, tables];
+  onArrays(read, [counts], [], (kernels, [codesAt, bitsAt, tablesAt, countsAt]) => {
+    if (codes.BYTES_PER_ELEMENT === 2) kernels.countCodes16(codesAt!, bitsAt!, from, to, countsAt!);
+    else kernels.countCodes8(codesAt!, bitsAt!, from, to, counts.length, tablesAt!, countsAt!);
+  });
 }
 
 /** Counts rows by range, see `countRanges`, and by code. The count of a pair is at index `range * codesOfRange + code`. */
@@ -60,54 +61,24 @@ export function countPairs(
   starts: BigInt64Array,
   counts: Uint32Array,
 ): void {
-  const { from, to } = rows;
-  if (from >= to) return;
-  const scratch = openScratch(
-    sizeOf(rows, values) +
-      scratchBytes(codes, to - (from & ~63)) +
-      scratchBytes(starts, starts.length) +
-      counts.byteLength +
-      tablesBytes,
-  );
-  const valuesAt = placeRows(scratch, values, from, to);
-  const codesAt = placeRows(scratch, codes, from, to);
-  const bitsAt = placeBits(scratch, rows);
-  const startsAt = scratch.place(starts, 0, starts.length);
-  const countsAt = scratch.copy(counts, 0, counts.length);
+  if (rows.from >= rows.to) return;
+  const { bits, from, to } = fromFirstWord(rows);
+  const read = [valuesFromWord(values, rows), valuesFromWord(codes, rows), bits, starts, tables];
   const { length } = starts;
-  const codeBytes = codes.BYTES_PER_ELEMENT;
-  kernelsOver(scratch).countPairs(
-    valuesAt,
-    codesAt,
-    codeBytes,
-    bitsAt,
-    from,
-    to,
-    startsAt,
-    length,
-    codesOfRange,
-    scratch.reserveZeros(tablesBytes),
-    countsAt,
+  const width = codes.BYTES_PER_ELEMENT;
+  onArrays(read, [counts], [], (kernels, [valuesAt, codesAt, bitsAt, startsAt, tablesAt, countsAt]) =>
+    kernels.countPairs(
+      valuesAt!,
+      codesAt!,
+      width,
+      bitsAt!,
+      from,
+      to,
+      startsAt!,
+      length,
+      codesOfRange,
+      tablesAt!,
+      countsAt!,
+    ),
   );
-  scratch.copyOut(countsAt, counts, 0, counts.length);
-}
-
-/** Scratch bytes for the rows and their values. */
-function sizeOf({ bits, from, to }: CountedRows, values: TypedArray): number {
-  return scratchBytes(values, to - (from & ~63)) + scratchBytes(bits, bits.length);
-}
-
-/**
- * Places the values of the rows [from, to), together with those before them in the same 64-bit word of the bitmap. Returns the address that
- * row 0 would have.
- */
-function placeRows(scratch: Scratch, values: TypedArray, from: number, to: number): number {
-  const first = from & ~63;
-  return scratch.place(values, first, to) - first * values.BYTES_PER_ELEMENT;
-}
-
-/** Like `placeRows`, for the bitmap. */
-function placeBits(scratch: Scratch, { bits, from, to }: CountedRows): number {
-  const first = (from >> 6) << 3;
-  return scratch.place(bits, first, Math.min(bits.length, (to + 7) >> 3)) - first;
 }

@@ -6,14 +6,15 @@ import { andRange, bitmapBytes, countRange, flipRange, listRange } from '../kern
 import type { CountedRows } from '../kernels/count.js';
 import {
   addCodes,
-  countCodesOfGroups,
-  countMagnitudes,
+  countPairsOfGroups,
   gatherWords,
   groupRanges,
   groupsLength,
   sumsOf,
   type CountedPairs,
+  type RangesOfRows,
   type Sums,
+  wordsPerSum,
 } from '../kernels/numbers.js';
 import { hashIntegers, hashStrings } from '../kernels/value-filter.js';
 import type { NumbersWanted } from './number-functions.js';
@@ -70,45 +71,56 @@ export function arraysOfNumbers({ groups, fields }: GroupNumbers): ArrayBufferVi
   return [...(groups === null ? [] : [groups]), ...(ofFields as ArrayBufferView<ArrayBufferLike>[])];
 }
 
-/** Bytes of the arguments of a kernel for each row: see `countMagnitudes`. */
+/** Bytes of the arguments of a kernel for each row: see `countPairsOfGroups`. */
 const callBytesPerRow = 32;
 
 /** Finds the numbers of the fields, for each group of the rows. */
 export function numbersOfRows(rows: GroupedRows, fields: readonly NumberField[]): GroupNumbers {
-  const length = groupsLength(rows.counted.to);
+  const { counted, time, starts, numbered, codes } = rows;
+  const codesOfRange = codes + 1;
+  const all = (starts.length + 1) * codesOfRange;
+  const isOne = time === null && numbered === null;
+  // Sums are found in ranges of a time directly. The pairs of magnitudes or hashes have to name groups.
+  const areOnlySums = fields.every(({ wanted }) => !wanted.magnitudes && !wanted.hashes);
+  const areRanges = numbered === null && time !== null && time.validity === null && starts.length > 0;
+  const isDirect = areRanges && areOnlySums && all <= rowGroupRowsMax;
+  const needsRoom = !(isOne || isDirect) || fields.some(({ column }) => column?.kind === 'dictionary');
+  const length = needsRoom ? groupsLength(counted.to) : 0;
   // The groups stay in the kernels' memory, and so do numbers behind them whose column has a dictionary.
   return withKeptScratch(length * 12, length * callBytesPerRow, (kept) => {
     const { buffer, byteOffset } = kept ?? new Uint8Array(length * 12);
-    return inRoom(rows, fields, {
-      groups: new Uint32Array(buffer, byteOffset + length * 8, length).fill(0),
+    const room = {
       int64: new BigInt64Array(buffer, byteOffset, length),
       float64: new Float64Array(buffer, byteOffset, length),
-    });
+    };
+    const written = (): Uint32Array =>
+      groupsOf(rows, codesOfRange, new Uint32Array(buffer, byteOffset + length * 8, length).fill(0));
+    const known = isOne ? null : isDirect ? { values: time.values, starts, codesOfRange } : written();
+    // With more groups than rows, most have none.
+    const isSparse = known instanceof Uint32Array && all > rowGroupRowsMax;
+    const groups = isSparse ? renumber(counted, known) : null;
+    const count = isOne ? 1 : (groups?.length ?? all);
+    const numbers = fields.map((field) => numbersOf(field, rows, known, count, room));
+    return { codesOfRange, groups, count, fields: numbers };
   });
 }
 
-/** Memory for the groups and the numbers of rows. */
-interface Room {
-  readonly groups: Uint32Array;
-  readonly int64: BigInt64Array;
-  readonly float64: Float64Array;
+/** The number of rows in each range, where the numbers tell it: those of a field that all rows have. */
+export function countsOfRanges(
+  { codesOfRange, groups, fields }: GroupNumbers,
+  asked: readonly NumberField[],
+  ranges: Uint32Array,
+): boolean {
+  const known = fields.filter((_, i) => asked[i]!.column?.validity === null);
+  const found = known.map((field) => field?.sums ?? null).find((sums) => sums !== null);
+  if (found === undefined || groups !== null) return false;
+  for (const [i, group] of found.summed.entries())
+    ranges[Math.floor(group / codesOfRange)]! += found.sums[i * wordsPerSum]!;
+  return true;
 }
 
-function inRoom(rows: GroupedRows, fields: readonly NumberField[], room: Room): GroupNumbers {
-  const codesOfRange = rows.codes + 1;
-  const all = (rows.starts.length + 1) * codesOfRange;
-  const isOne = rows.time === null && rows.numbered === null;
-  const known = isOne ? null : groupsOf(rows, codesOfRange, room.groups);
-  // With more groups than rows, most have none.
-  const groups = known !== null && all > rowGroupRowsMax ? renumber(rows.counted, known) : null;
-  const count = isOne ? 1 : (groups?.length ?? all);
-  return {
-    codesOfRange,
-    groups,
-    count,
-    fields: fields.map((field) => numbersOf(field, rows, known, count, room)),
-  };
-}
+/** Memory for the numbers of rows. */
+type Room = Readonly<Record<'int64', BigInt64Array> & Record<'float64', Float64Array>>;
 
 function groupsOf(
   { counted, count, time, starts, numbered, codes }: GroupedRows,
@@ -116,7 +128,8 @@ function groupsOf(
   groups: Uint32Array,
 ): Uint32Array {
   if (time !== null && starts.length > 0) {
-    groupRanges(time.values, present(counted, time.validity), starts, codesOfRange, groups);
+    const ranges = { values: time.values, starts, codesOfRange };
+    groupRanges(ranges, present(counted, time.validity), groups);
     for (const row of absent(counted, count, time.validity)) groups[row] = starts.length * codesOfRange;
   }
   if (numbered === null) return groups;
@@ -160,7 +173,7 @@ function absent(counted: CountedRows, count: number, validity: Validity): Uint32
 function numbersOf(
   { column, wanted }: NumberField,
   { counted, count }: GroupedRows,
-  groups: Uint32Array | null,
+  groups: Uint32Array | RangesOfRows | null,
   groupCount: number,
   room: Room,
 ): FieldNumbers | null {
@@ -169,10 +182,11 @@ function numbersOf(
   const values = column.validity === null ? count : countRange(rows.bits, rows.from, rows.to);
   if (values === 0) return null;
   const numbers = wanted.sums ? numericOf(column, rows, room) : null;
+  const listed = groups instanceof Uint32Array ? groups : null;
   return {
     sums: numbers && sumsOf(numbers, rows, groups, groupCount),
-    magnitudes: numbers && wanted.magnitudes ? countMagnitudes(numbers, rows, groups, values) : null,
-    hashes: wanted.hashes ? hashesOf(column, rows, groups, values) : null,
+    magnitudes: numbers && wanted.magnitudes ? countPairsOfGroups(numbers, rows, listed, values) : null,
+    hashes: wanted.hashes ? hashesOf(column, rows, listed, values) : null,
   };
 }
 
@@ -195,7 +209,7 @@ function hashesOf(
   const { codes, firstRows } = numberedOf(column);
   const values = column.kind === 'dictionary' ? column.values : takeColumn(column, firstRows!);
   const ofCodes = hashColumn(values);
-  const { pairs } = countCodesOfGroups(codes, rows, groups, count);
+  const { pairs } = countPairsOfGroups(codes, rows, groups, count);
   const hashed = new Uint32Array(pairs.length / 2);
   const hashes = new Uint32Array(pairs.length);
   for (let i = 0; i < pairs.length; i += 2) {

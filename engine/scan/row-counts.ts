@@ -4,7 +4,13 @@ import { isValid, type Column, type PlainColumn, type Validity } from '../column
 import { plainColumn, takeColumn } from '../columns/take.js';
 import { bitmapBytes, countRange, listRange } from '../kernels/bitmap.js';
 import { countCodes, countPairs, countRanges, type CountedRows } from '../kernels/count.js';
-import { numbersOfRows, present, type GroupNumbers, type NumberField } from '../numbers/group-numbers.js';
+import {
+  countsOfRanges,
+  numbersOfRows,
+  present,
+  type GroupNumbers,
+  type NumberField,
+} from '../numbers/group-numbers.js';
 import { eachItsOwn, numberedOf, type Numbered } from '../numbers/numbered.js';
 
 /** Rows of a row group to count, and the columns to count by. A column that is not read is null. */
@@ -78,13 +84,7 @@ function countNumbered(
   // Where every row has both a time and a value, the other counts are sums of the pairs.
   const areSums = pairs !== null && times!.nulls === 0 && values!.nulls === 0;
   const ranges = new Uint32Array(starts.length);
-  if (areSums) addRanges(pairs, ranges);
-  else if (timeValues !== null) countRanges(timeValues, times!.rows, starts, ranges);
-  else ranges.fill(count);
   const valueCounts = new Uint32Array(numbered?.entries ?? (hasOneValue ? 1 : 0));
-  if (areSums) addValues(pairs, valueCounts);
-  else if (numbered !== null) countCodes(numbered.codes, values!.rows, valueCounts);
-  else valueCounts.fill(count);
   const grouped = {
     counted,
     count,
@@ -93,6 +93,14 @@ function countNumbered(
     numbered,
     codes: valueCounts.length,
   };
+  const ofFields = numbers.length === 0 ? null : numbersOfRows(grouped, numbers);
+  if (areSums) addRanges(pairs, ranges);
+  else if (timeValues === null) ranges.fill(count);
+  else if (times!.nulls > 0 || ofFields === null || !countsOfRanges(ofFields, numbers, ranges))
+    countRanges(timeValues, times!.rows, starts, ranges);
+  if (areSums) addValues(pairs, valueCounts);
+  else if (numbered !== null) countCodes(numbered.codes, values!.rows, valueCounts);
+  else valueCounts.fill(count);
   return {
     timeNulls: times?.nulls ?? (starts.length === 0 ? count : 0),
     valueNulls: values?.nulls ?? (hasOneValue ? 0 : count),
@@ -100,7 +108,7 @@ function countNumbered(
     valueCounts,
     firstRows: numbered?.firstRows ?? null,
     pairs,
-    numbers: numbers.length === 0 ? null : numbersOfRows(grouped, numbers),
+    numbers: ofFields,
   };
 }
 

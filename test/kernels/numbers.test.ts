@@ -3,8 +3,7 @@ import { caseCount, fc } from '../cases.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import {
   addCodes,
-  countCodesOfGroups,
-  countMagnitudes,
+  countPairsOfGroups,
   gatherWords,
   groupRanges,
   groupsLength,
@@ -70,15 +69,20 @@ const cases = fc
     return { rows, from, to, bits, groups, groupCount, codes, entries, ints, floats, ...values };
   });
 
+const by = fc.constantFrom('all', 'groups', 'ranges');
+
 it('sums and bounds of groups equal those of the plain loop', () => {
   fc.assert(
-    fc.property(cases, fc.boolean(), ({ from, to, bits, groups, groupCount, ints, floats }, isGrouped) =>
+    fc.property(cases, by, ({ from, to, bits, groups, groupCount, ints, floats }, how) =>
       both((lay) => {
-        const given = isGrouped ? lay(groups) : null;
+        const starts = BigInt64Array.from({ length: groupCount }, (_, group) => BigInt(group));
+        const times = BigInt64Array.from(groups, BigInt);
+        const ranges = { values: lay(times), starts: lay(starts), codesOfRange: 1 };
+        const given = how === 'groups' ? lay(groups) : how === 'ranges' ? ranges : null;
         const counted = { bits: lay(bits), from, to };
-        const rows = plain.rowsOf(bits, from, to, given);
+        const rows = plain.rowsOf(bits, from, to, given && groups);
         for (const values of [ints, floats]) {
-          const { summed, sums } = sumsOf(lay(values), counted, given, isGrouped ? groupCount : 1);
+          const { summed, sums } = sumsOf(lay(values), counted, given, given === null ? 1 : groupCount);
           const bounds = values instanceof BigInt64Array ? new BigInt64Array(sums.buffer) : sums;
           const wanted = plain.sumsOf<bigint | number>(values, rows);
           expect([...summed]).toEqual([...wanted.keys()].sort((a, b) => a - b));
@@ -125,10 +129,10 @@ it('pairs of codes or magnitudes and groups are counted', () => {
         const counted = { bits: lay(bits), from, to };
         const rows = plain.rowsOf(bits, from, to, groups);
         if (rows.length === 0) return;
-        const ofCodes = countCodesOfGroups(lay(codes), counted, lay(groups), rows.length);
+        const ofCodes = countPairsOfGroups(lay(codes), counted, lay(groups), rows.length);
         expect(asMap(ofCodes)).toEqual(plain.countPairs(rows.map(({ row, group }) => [codes[row]!, group])));
         for (const values of [ints, floats]) {
-          const { pairs, counts } = countMagnitudes(lay(values), counted, lay(groups), rows.length);
+          const { pairs, counts } = countPairsOfGroups(lay(values), counted, lay(groups), rows.length);
           expect(counts.reduce((sum, count) => sum + count, 0)).toBe(rows.length);
           // Every value is near the middle of a magnitude that is counted in its group, and magnitudes are in the order of values.
           const middles = [...counts.keys()].map(
@@ -161,7 +165,7 @@ it('rows get the group of their range and code, and values of dictionaries', () 
         const starts = BigInt64Array.of(-(2n ** 63n), -100n, 0n, 7n, 2n ** 62n);
         const groups = lay(new Uint32Array(groupsLength(rows)));
         groups.fill(0);
-        groupRanges(lay(ints), counted, lay(starts), 1000, groups);
+        groupRanges({ values: lay(ints), starts: lay(starts), codesOfRange: 1000 }, counted, groups);
         addCodes(lay(codes), counted, groups);
         const target = lay(new BigInt64Array(groupsLength(rows)));
         gatherWords(lay(BigInt64Array.from(entries)), lay(codes), counted, target);

@@ -25,16 +25,7 @@ export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { countCodes16, countCodes8, countPairs, countRanges } from './count';
-export {
-  addCodes,
-  addFloats,
-  addIntegers,
-  countDifferent,
-  gatherWords,
-  groupRanges,
-  listMagnitudes,
-  listPairs,
-} from './numbers';
+export { addCodes, countDifferent, gatherWords, groupRanges, listPairs, sumRows } from './numbers';
 export { selectContaining, selectAffix, selectEqual } from './substring';
 export { followPositions, searchPositions, searchStates } from './pattern';
 export {
