@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Icon, Menu, usePage } from './parts.js';
+import { Button, Icon, Menu, usePage } from './parts.js';
 import { countText } from './state/texts.js';
 import { agentsMax, type View } from './state/view.js';
 
@@ -70,9 +70,9 @@ function AgentList() {
                 setDraft(checked ? [...draft, name] : draft.filter((other) => other !== name))
               }
             />
-            <button type="button" class="button" title={`Only ${name}`} onClick={() => only(name)}>
+            <Button title={`Only ${name}`} onClick={() => only(name)}>
               <AgentName name={name} />
-            </button>
+            </Button>
           </li>
         ))}
       </ul>
@@ -80,14 +80,9 @@ function AgentList() {
         <p class="hint">{countText(found.length - listedMax)} more: type a part of the name</p>
       )}
       {draft.length >= agentsMax && <p class="hint">at most {agentsMax} at once</p>}
-      <button
-        class="button is-main"
-        type="button"
-        disabled={draft.length === 0}
-        onClick={() => choose(draft)}
-      >
+      <Button look="main" disabled={draft.length === 0} onClick={() => choose(draft)}>
         Show {draft.length} together
-      </button>
+      </Button>
     </form>
   );
 }

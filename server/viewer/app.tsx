@@ -3,7 +3,7 @@ import { Chips } from './filters.js';
 import { TopBar } from './top-bar.js';
 import { Histogram } from './histogram.js';
 import { FieldsPane } from './fields-pane.js';
-import { PageContext, type Page, usePage } from './parts.js';
+import { Button, PageContext, type Page, usePage } from './parts.js';
 import { RecordPanel } from './record-panel.js';
 import { RecordTable } from './record-table.js';
 import { keyHelp } from './keys.js';
@@ -14,9 +14,9 @@ function ContextLine({ page: { viewer } }: { readonly page: Page }) {
   return (
     <div class="context-line" role="status">
       Neighbours of one record: filters and the time range are off.
-      <button type="button" class="button is-outlined" onClick={() => viewer.change({ isContext: false })}>
+      <Button look="outlined" onClick={() => viewer.change({ isContext: false })}>
         Back to the matching records
-      </button>
+      </Button>
     </div>
   );
 }
@@ -77,9 +77,9 @@ function Help() {
           </div>
         ))}
       </dl>
-      <button type="button" class="button is-main" onClick={() => screen.close()}>
+      <Button look="main" onClick={() => screen.close()}>
         Close
-      </button>
+      </Button>
     </dialog>
   );
 }
@@ -136,14 +136,13 @@ function StatusBar() {
       <span class="status-cost" title="What the last page cost the server">
         {status !== 'loading' ? cost : viewer.agents.value.failure === undefined ? 'asking…' : ''}
       </span>
-      <button
-        type="button"
-        class="button is-quiet"
+      <Button
+        look="quiet"
         title="Time zone of the times shown (u)"
         onClick={() => (viewer.preferences.zone.value = zone === 'utc' ? 'local' : 'utc')}
       >
         {zoneName(zone)}
-      </button>
+      </Button>
     </footer>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { CloseButton, ColumnToggle, useValueToggles, Icon, usePage } from './parts.js';
+import { Button, CloseButton, ColumnToggle, useValueToggles, Icon, usePage } from './parts.js';
 import { presence, typeFacts, type Field } from './state/field.js';
 import {
   operatorWords,
@@ -41,16 +41,14 @@ function ValueRow({ field, value, count, countMax }: ValueRowProps) {
           {shortCountText(count)}
         </span>
       </button>
-      <button
-        type="button"
-        class="button is-bare"
-        aria-pressed={isUnwanted}
-        aria-label={`Without ${field.name} ${shown}`}
+      <Button
+        look="bare"
+        isPressed={isUnwanted}
+        label={`Without ${field.name} ${shown}`}
         title="Leave out"
         onClick={leaveOut}
-      >
-        <Icon name="minus" />
-      </button>
+        icon="minus"
+      />
     </li>
   );
 }
@@ -103,17 +101,16 @@ function Presence({ field: { name }, nulls }: PresenceProps) {
   return (
     <div class="presence" role="group" aria-label={name}>
       {presence.map((operator) => (
-        <button
+        <Button
           key={operator}
-          type="button"
-          class="button is-quiet"
-          aria-pressed={filters.some((filter) => filter.field === name && filter.operator === operator)}
+          look="quiet"
+          isPressed={filters.some((filter) => filter.field === name && filter.operator === operator)}
           title={`Only records in which ${name} ${operatorWords(operator)}`}
           onClick={() => toggle(operator)}
         >
           {operator === 'exists' ? 'has a value' : 'has none'}
           {operator === 'not_exists' && nulls > 0 && <span class="count">{countText(nulls)}</span>}
-        </button>
+        </Button>
       ))}
     </div>
   );

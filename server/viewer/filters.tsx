@@ -1,6 +1,6 @@
 import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
-import { usePage, Icon, Menu } from './parts.js';
+import { Button, usePage, Icon, Menu } from './parts.js';
 import { anyField, fieldWords, textFieldOf, typeFacts, type Field } from './state/field.js';
 import {
   type Conditions,
@@ -176,25 +176,16 @@ function Chip({ filter, place, isMember, replace }: ChipProps) {
         <FilterEditor filter={filter} isMember={isMember} done={change} />
       </Menu>
       {(!isMember || canBeMember(opposite)) && (
-        <button
-          type="button"
-          class="button is-bare"
-          aria-label={`Negate: ${text}`}
+        <Button
+          look="bare"
+          label={`Negate: ${text}`}
           title="Negate this filter"
           onClick={() => replace(opposite)}
         >
           ≠
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        class="button is-bare"
-        aria-label={`Remove: ${text}`}
-        title="Remove"
-        onClick={() => replace()}
-      >
-        <Icon name="close" />
-      </button>
+      <Button look="bare" label={`Remove: ${text}`} title="Remove" onClick={() => replace()} icon="close" />
     </>
   );
 }
@@ -219,14 +210,13 @@ function OrMenu({ members, at, all, put }: ConditionProps) {
     <Menu name={`or ${at}`} button="or…" label={`Or: add to ${groupText(members)}`}>
       <div class="form-lines">
         {others.map(({ other, i }) => (
-          <button
+          <Button
             key={i}
-            type="button"
-            class="button is-outlined"
+            look="outlined"
             onClick={() => change(all.with(at, [...members, ...other]).toSpliced(i, 1))}
           >
             or {groupText(other)}
-          </button>
+          </Button>
         ))}
         <FilterEditor isMember done={(filter) => change(all.with(at, [...members, filter]))} />
       </div>
@@ -246,15 +236,14 @@ function Condition(props: ConditionProps) {
         {members.map((filter, i) => (
           <Fragment key={`${i} ${filterText(filter)}`}>
             {i > 0 && (
-              <button
-                type="button"
-                class="button is-bare"
-                aria-label={`or: split before ${filterText(filter)}`}
+              <Button
+                look="bare"
+                label={`or: split before ${filterText(filter)}`}
                 title="Split here: both must match"
                 onClick={() => put(all.toSpliced(at, 1, members.slice(0, i), members.slice(i)))}
               >
                 or
-              </button>
+              </Button>
             )}
             <Chip
               filter={filter}
@@ -297,9 +286,9 @@ export function Chips() {
         <FilterEditor done={add} />
       </Menu>
       {range.kind !== 'all' && (
-        <button type="button" class="button is-outlined range-chip" onClick={() => screen.toggle('range')}>
-          <Icon name="clock" /> {rangeText(range, viewer.preferences.zone.value)}
-        </button>
+        <Button look="outlined" class="range-chip" onClick={() => screen.toggle('range')} icon="clock">
+          {rangeText(range, viewer.preferences.zone.value)}
+        </Button>
       )}
       <ul class="chip-list">
         {all.map((members, at) => (
@@ -313,9 +302,9 @@ export function Chips() {
         ))}
       </ul>
       {(all.length > 0 || text !== '') && (
-        <button type="button" class="button is-quiet" onClick={clear}>
+        <Button look="quiet" onClick={clear}>
           Clear all
-        </button>
+        </Button>
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { FailureNotice, Icon, usePage } from './parts.js';
+import { Button, FailureNotice, Icon, usePage } from './parts.js';
 import { typeFacts } from './state/field.js';
 import { toggleWanted } from './state/filter.js';
 import { countText, numberText, recordsText, shortTimeText } from './state/texts.js';
@@ -75,14 +75,13 @@ function Legend({ bars }: { readonly bars: StackedBars }) {
               <Swatch layer={layer} /> {layer.name} {countText(layer.total)}
             </span>
           ) : (
-            <button
-              type="button"
-              class="button is-quiet"
+            <Button
+              look="quiet"
               title={`Only ${field.name} ${layer.name}, or no longer`}
               onClick={() => toggle(layer.value!)}
             >
               <Swatch layer={layer} /> {layer.name} <span class="count">{countText(layer.total)}</span>
-            </button>
+            </Button>
           )}
         </li>
       ))}
@@ -217,16 +216,15 @@ export function Histogram() {
   return (
     <section class={`histogram is-${kind}`} aria-label="Histogram" aria-busy={kind === 'loading'}>
       <div class="histogram-head">
-        <button
-          type="button"
-          class="button is-quiet"
+        <Button
+          look="quiet"
           aria-expanded={hasHistogram.value}
           title="Histogram (h)"
           onClick={() => (hasHistogram.value = !hasHistogram.value)}
         >
           <Icon name={hasHistogram.value ? 'down' : 'right'} />
           <b class="match-count">{count === undefined ? countWords : recordsText(count)}</b>
-        </button>
+        </Button>
         {state.step !== undefined && hasTime && hasHistogram.value && (
           <span class="hint">a bar is {state.step.text}</span>
         )}

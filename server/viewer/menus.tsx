@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Icon, Menu, TokenForm, usePage } from './parts.js';
+import { Button, Icon, Menu, TokenForm, usePage } from './parts.js';
 import type { Theme, KeptView } from './state/kept-views.js';
 import { failureOfError } from './state/failure.js';
 import { agentField } from './state/field.js';
@@ -76,9 +76,9 @@ export function DisplayMenu() {
           toggle={(isOn) => (zone.value = isOn ? 'utc' : 'local')}
         />
         <ThemeChoice />
-        <button type="button" class="button is-outlined" onClick={() => viewer.change({ columns: [] })}>
+        <Button look="outlined" onClick={() => viewer.change({ columns: [] })}>
           Default columns
-        </button>
+        </Button>
         <hr />
         <TokenForm done={() => viewer.askAgain()} />
       </div>
@@ -252,24 +252,17 @@ function Lengths({ choose }: ChooseProps) {
   const { range } = usePage().viewer.view.value;
   return (
     <div class="range-lengths">
-      <button
-        type="button"
-        class="button"
-        aria-pressed={range.kind === 'all'}
-        onClick={() => choose({ kind: 'all' })}
-      >
+      <Button isPressed={range.kind === 'all'} onClick={() => choose({ kind: 'all' })}>
         All time
-      </button>
+      </Button>
       {usualLengths.map((length) => (
-        <button
+        <Button
           key={length}
-          type="button"
-          class="button"
-          aria-pressed={range.kind === 'last' && range.length === length}
+          isPressed={range.kind === 'last' && range.length === length}
           onClick={() => choose({ kind: 'last', length })}
         >
           Last {words[length]}
-        </button>
+        </Button>
       ))}
     </div>
   );
@@ -279,25 +272,15 @@ function Moves({ choose }: ChooseProps) {
   const extent = usePage().viewer.extent.value;
   return (
     <div class="form-line">
-      <button
-        type="button"
-        class="button is-outlined"
-        title="Earlier ([)"
-        onClick={() => choose(shifted(extent, -1))}
-      >
-        <Icon name="left" /> Earlier
-      </button>
-      <button
-        type="button"
-        class="button is-outlined"
-        title="Later (])"
-        onClick={() => choose(shifted(extent, 1))}
-      >
+      <Button look="outlined" title="Earlier ([)" onClick={() => choose(shifted(extent, -1))} icon="left">
+        Earlier
+      </Button>
+      <Button look="outlined" title="Later (])" onClick={() => choose(shifted(extent, 1))}>
         Later <Icon name="right" />
-      </button>
-      <button type="button" class="button is-outlined" onClick={() => choose(widened(extent))}>
+      </Button>
+      <Button look="outlined" onClick={() => choose(widened(extent))}>
         Wider
-      </button>
+      </Button>
     </div>
   );
 }
@@ -397,15 +380,13 @@ export function ViewsMenu() {
           {saved.map((view) => (
             <li key={view.name}>
               <ViewLink view={view} />
-              <button
-                type="button"
-                class="button is-bare"
-                aria-label={`Remove ${view.name}`}
+              <Button
+                look="bare"
+                label={`Remove ${view.name}`}
                 title="Remove"
                 onClick={() => viewer.saved.remove(view.name)}
-              >
-                <Icon name="close" />
-              </button>
+                icon="close"
+              />
             </li>
           ))}
         </ul>
@@ -418,9 +399,9 @@ export function ViewsMenu() {
           ))}
         </ul>
         {history.length > 1 && (
-          <button type="button" class="button is-outlined" onClick={() => viewer.history.clear()}>
+          <Button look="outlined" onClick={() => viewer.history.clear()}>
             Clear the history
-          </button>
+          </Button>
         )}
       </div>
     </Menu>

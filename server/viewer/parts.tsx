@@ -1,4 +1,4 @@
-import { createContext, type ComponentChildren } from 'preact';
+import { createContext, type ComponentChildren, type ComponentProps } from 'preact';
 import { useContext, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Screen, MenuName } from './state/screen.js';
 import type { Viewer } from './state/viewer.js';
@@ -41,9 +41,9 @@ function ShorterRange() {
   const shorten = (): void =>
     viewer.change({ range: shortened(viewer.view.peek().range, viewer.extent.peek()), cursor: undefined });
   return (
-    <button type="button" class="button is-main" onClick={shorten}>
+    <Button look="main" onClick={shorten}>
       The newest tenth of the time
-    </button>
+    </Button>
   );
 }
 
@@ -63,9 +63,9 @@ export function FailureNotice({ failure, again, isSmall = false }: NoticeProps) 
       ) : (
         <div class="form-line">
           {isTooMuch && !isSmall && <ShorterRange />}
-          <button type="button" class="button is-outlined" onClick={again}>
+          <Button look="outlined" onClick={again}>
             Ask again
-          </button>
+          </Button>
         </div>
       )}
     </div>
@@ -110,6 +110,26 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
+interface ButtonProps extends Omit<ComponentProps<'button'>, 'icon' | 'label'> {
+  readonly look?: 'bare' | 'main' | 'outlined' | 'quiet';
+  readonly icon?: IconName;
+  /** The accessible name, where the content does not say what the button does. */
+  readonly label?: string;
+  /** Whether what the button toggles is on. */
+  readonly isPressed?: boolean;
+}
+
+/** A button, with an icon before its content. It submits no form. */
+export function Button({ look, icon, label, isPressed, class: own, children, ...others }: ButtonProps) {
+  const classes = ['button', look === undefined ? '' : `is-${look}`, own ?? ''].filter((name) => name !== '');
+  return (
+    <button type="button" {...others} class={classes.join(' ')} aria-label={label} aria-pressed={isPressed}>
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </button>
+  );
+}
+
 /** Toggles a value of a field among the wanted or the unwanted values. A second call undoes the first. */
 export interface ValueToggles {
   readonly want: () => void;
@@ -129,16 +149,14 @@ export function ColumnToggle({ name }: { readonly name: string }) {
   const { viewer } = usePage();
   const isColumn = viewer.columns.value.some((column) => column.name === name);
   return (
-    <button
-      type="button"
-      class={`button is-bare ${isColumn ? 'is-on' : ''}`}
-      aria-pressed={isColumn}
-      aria-label={`Column ${name}`}
+    <Button
+      look="bare"
+      icon="column"
+      isPressed={isColumn}
+      label={`Column ${name}`}
       title={isColumn ? 'Hide the column' : 'Show as a column'}
       onClick={() => viewer.toggleColumn(name)}
-    >
-      <Icon name="column" />
-    </button>
+    />
   );
 }
 
@@ -152,15 +170,7 @@ interface PaneHeadProps {
 /** A button that closes a pane beside the table. */
 export function CloseButton({ what, shortcut, close }: PaneHeadProps) {
   return (
-    <button
-      type="button"
-      class="button is-bare"
-      aria-label={`Close ${what}`}
-      title={`Close (${shortcut})`}
-      onClick={close}
-    >
-      <Icon name="close" />
-    </button>
+    <Button look="bare" label={`Close ${what}`} title={`Close (${shortcut})`} onClick={close} icon="close" />
   );
 }
 
@@ -218,17 +228,16 @@ export function Menu({ name, button, label, class: className = '', side = 'left'
   }, [isOpen]);
   return (
     <div class={`menu ${className}`} ref={whole}>
-      <button
-        type="button"
-        class={`button ${isOpen ? 'is-on' : ''}`}
+      <Button
+        class={isOpen ? 'is-on' : ''}
         aria-expanded={isOpen}
         aria-haspopup="dialog"
-        aria-label={label}
+        label={label}
         title={label}
         onClick={() => screen.toggle(name)}
       >
         {button}
-      </button>
+      </Button>
       {isOpen && (
         <div class={`popover at-${side}`} role="dialog" aria-label={label}>
           {children}

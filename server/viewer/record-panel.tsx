@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { AgentName } from './agents-menu.js';
-import { CloseButton, ColumnToggle, useValueToggles, Icon, usePage, MarkedText } from './parts.js';
+import { Button, CloseButton, ColumnToggle, useValueToggles, usePage, MarkedText } from './parts.js';
 import { isSearched, type Field } from './state/field.js';
 import { requestPath, searchedField } from './state/view.js';
 import {
@@ -59,43 +59,28 @@ function FieldLine({ field, value }: { readonly field: Field; readonly value: Va
   const { screen } = usePage();
   const text = valueText(value);
   const { want, leaveOut } = useValueToggles(field, text);
+  const tools = [
+    ['only', 'Only this', 'Filter for', want],
+    ['without', 'Without this', 'Filter out', leaveOut],
+    ['copy', 'Copy', 'Copy', () => void screen.copy(text, field.name)],
+  ] as const;
   return (
     <div class="record-field">
       <dt title={field.description ?? field.type}>{field.name}</dt>
       <dd>
         <ShownValue field={field} value={value} />
         <span class="record-tools">
-          {value !== null && (
-            <>
-              <button
-                type="button"
-                class="button is-bare"
-                aria-label={`Only this ${field.name}`}
-                title="Filter for"
-                onClick={want}
-              >
-                <Icon name="only" />
-              </button>
-              <button
-                type="button"
-                class="button is-bare"
-                aria-label={`Without this ${field.name}`}
-                title="Filter out"
-                onClick={leaveOut}
-              >
-                <Icon name="without" />
-              </button>
-              <button
-                type="button"
-                class="button is-bare"
-                aria-label={`Copy ${field.name}`}
-                title="Copy"
-                onClick={() => void screen.copy(text, field.name)}
-              >
-                <Icon name="copy" />
-              </button>
-            </>
-          )}
+          {value !== null &&
+            tools.map(([icon, what, title, act]) => (
+              <Button
+                key={icon}
+                look="bare"
+                icon={icon}
+                label={`${what} ${field.name}`}
+                title={title}
+                onClick={act}
+              />
+            ))}
           <ColumnToggle name={field.name} />
         </span>
       </dd>
@@ -108,44 +93,35 @@ function RecordActions({ record }: { readonly record: LogRecord }) {
   const { isContext } = viewer.view.value;
   const agent = viewer.agentOfRecord();
   const hasToken = viewer.token.token.value !== undefined;
+  const curl = (): string => curlOf(agent, ownCursor(record.cursor), hasToken);
+  const copies = [
+    ['copy', 'JSON', 'JSON', 'Copy as JSON', 'JSON', () => record.line],
+    ['copy', 'curl', 'curl command', 'Copy as a curl command', 'curl command', curl],
+    ['link', 'link', 'link', 'Copy a link to this record (y)', 'Link', () => location.href],
+  ] as const;
   return (
     <div class="record-actions">
-      <button
-        type="button"
-        class={`button is-outlined ${isContext ? 'is-on' : ''}`}
-        aria-pressed={isContext}
+      <Button
+        look="outlined"
+        icon="context"
+        isPressed={isContext}
         title="The records around it, without filters (c)"
         onClick={() => viewer.change({ isContext: !isContext, isLive: false })}
       >
-        <Icon name="context" /> Context
-      </button>
-      <button
-        type="button"
-        class="button is-outlined"
-        aria-label="Copy JSON"
-        title="Copy as JSON"
-        onClick={() => void screen.copy(record.line, 'JSON')}
-      >
-        <Icon name="copy" /> JSON
-      </button>
-      <button
-        type="button"
-        class="button is-outlined"
-        aria-label="Copy curl command"
-        title="Copy as a curl command"
-        onClick={() => void screen.copy(curlOf(agent, ownCursor(record.cursor), hasToken), 'curl command')}
-      >
-        <Icon name="copy" /> curl
-      </button>
-      <button
-        type="button"
-        class="button is-outlined"
-        aria-label="Copy link"
-        title="Copy a link to this record (y)"
-        onClick={() => void screen.copy(location.href, 'Link')}
-      >
-        <Icon name="link" /> link
-      </button>
+        Context
+      </Button>
+      {copies.map(([icon, word, what, title, told, read]) => (
+        <Button
+          key={word}
+          look="outlined"
+          icon={icon}
+          label={`Copy ${what}`}
+          title={title}
+          onClick={() => void screen.copy(read(), told)}
+        >
+          {word}
+        </Button>
+      ))}
     </div>
   );
 }
@@ -180,9 +156,9 @@ export function RecordPanel() {
         <h2>
           <AgentName name={agent} /> <code class="cursor">{ownCursor(cursor)}</code>
         </h2>
-        <button type="button" class="button is-bare" aria-pressed={isJson} onClick={() => setJson(!isJson)}>
+        <Button look="bare" isPressed={isJson} onClick={() => setJson(!isJson)}>
           {isJson ? 'As fields' : 'As JSON'}
-        </button>
+        </Button>
         <CloseButton what="the record" shortcut="Escape" close={close} />
       </div>
       {record === undefined ? (

@@ -2,14 +2,14 @@ import { useRef, useMemo } from 'preact/hooks';
 import { Component, type ComponentType, h } from 'preact';
 import { useComputed } from '@preact/signals';
 import { AgentName } from './agents-menu.js';
-import { MarkedText, Icon, Menu, usePage, FailureNotice } from './parts.js';
+import { Button, MarkedText, Menu, usePage, FailureNotice } from './parts.js';
 import { conditionList, conditionsOf } from './state/filter.js';
 import { agentField, clocksOf, type Field, isSearched, severityOf } from './state/field.js';
 import { isSameRecord, shownText, valueText, type Value, type LogRecord } from './state/record.js';
 import { timeText, type Zone, shortTimeText, countText, type Needle } from './state/texts.js';
 import { searchNeedles } from './state/search.js';
 import { type LaidColumn, layColumns, rowId, Scroller } from './scroller.js';
-import { widened, searchedField } from './state/view.js';
+import { widened, searchedField, type View } from './state/view.js';
 import {
   type Page,
   emptyWindow,
@@ -63,30 +63,24 @@ function ColumnMenu({ column }: { readonly column: LaidColumn }) {
   const { viewer, screen } = usePage();
   const { name } = column.field;
   const widen = (by: number): void => viewer.setWidth(name, Math.max(widthMin, viewer.widthOf(name) + by));
+  const remove = (): void => {
+    screen.close();
+    viewer.toggleColumn(name);
+  };
+  const choices = [
+    ['left', 'Move left', () => viewer.moveColumn(name, -1)],
+    ['right', 'Move right', () => viewer.moveColumn(name, 1)],
+    ['plus', 'Wider', () => widen(widthStep)],
+    ['minus', 'Narrower', () => widen(-widthStep)],
+    ['close', 'Remove', remove],
+  ] as const;
   return (
     <div class="column-menu">
-      <button type="button" class="button" onClick={() => viewer.moveColumn(name, -1)}>
-        <Icon name="left" /> Move left
-      </button>
-      <button type="button" class="button" onClick={() => viewer.moveColumn(name, 1)}>
-        <Icon name="right" /> Move right
-      </button>
-      <button type="button" class="button" onClick={() => widen(widthStep)}>
-        <Icon name="plus" /> Wider
-      </button>
-      <button type="button" class="button" onClick={() => widen(-widthStep)}>
-        <Icon name="minus" /> Narrower
-      </button>
-      <button
-        type="button"
-        class="button"
-        onClick={() => {
-          screen.close();
-          viewer.toggleColumn(name);
-        }}
-      >
-        <Icon name="close" /> Remove
-      </button>
+      {choices.map(([icon, text, act]) => (
+        <Button key={icon} icon={icon} onClick={act}>
+          {text}
+        </Button>
+      ))}
     </div>
   );
 }
@@ -160,9 +154,9 @@ function EmptyArchive() {
         Load what is there: <code>logstrata load {agent} FILE…</code>, or have <code>logstrata serve</code>{' '}
         follow the log that its file names. <code>logstrata check {agent}</code> says what becomes of a line.
       </p>
-      <button type="button" class="button is-outlined" onClick={() => viewer.askAgain()}>
+      <Button look="outlined" onClick={() => viewer.askAgain()}>
         Ask again
-      </button>
+      </Button>
     </>
   );
 }
@@ -173,6 +167,13 @@ function NoMatch() {
   const zone = viewer.preferences.zone.value;
   const records = viewer.recordsExtent.value;
   const conditions = conditionList(viewer.view.value);
+  const isBounded = range.kind !== 'all';
+  const ways: readonly (readonly [text: string, part: Partial<View>, helps: boolean])[] = [
+    ['Wider range', { range: widened(viewer.extent.value) }, isBounded],
+    ['All time', { range: { kind: 'all' } }, isBounded],
+    ['Without the text', { text: '' }, text !== ''],
+    ['Without the last filter', conditionsOf(conditions.slice(0, -1)), conditions.length > 0],
+  ];
   return (
     <>
       <strong class="notice-title">Nothing matches</strong>
@@ -183,37 +184,13 @@ function NoMatch() {
         </p>
       )}
       <div class="form-line">
-        {range.kind !== 'all' && (
-          <>
-            <button
-              type="button"
-              class="button is-outlined"
-              onClick={() => viewer.change({ range: widened(viewer.extent.value) })}
-            >
-              Wider range
-            </button>
-            <button
-              type="button"
-              class="button is-outlined"
-              onClick={() => viewer.change({ range: { kind: 'all' } })}
-            >
-              All time
-            </button>
-          </>
-        )}
-        {text !== '' && (
-          <button type="button" class="button is-outlined" onClick={() => viewer.change({ text: '' })}>
-            Without the text
-          </button>
-        )}
-        {conditions.length > 0 && (
-          <button
-            type="button"
-            class="button is-outlined"
-            onClick={() => viewer.change(conditionsOf(conditions.slice(0, -1)))}
-          >
-            Without the last filter
-          </button>
+        {ways.map(
+          ([text, part, helps]) =>
+            helps && (
+              <Button key={text} look="outlined" onClick={() => viewer.change(part)}>
+                {text}
+              </Button>
+            ),
         )}
       </div>
     </>
@@ -343,15 +320,15 @@ function HeldNotice() {
   return (
     <div class="held" role="status">
       {unseenCount > 0 && (
-        <button type="button" class="button is-main" onClick={() => void viewer.window.openNewest()}>
+        <Button look="main" onClick={() => void viewer.window.openNewest()}>
           {countText(unseenCount)}
           {isMore ? ' or more' : ''} new
-        </button>
+        </Button>
       )}
       {behind !== undefined && (
-        <button type="button" class="button is-outlined" onClick={() => viewer.showBehind(behind.lowest)}>
+        <Button look="outlined" onClick={() => viewer.showBehind(behind.lowest)}>
           {countText(behind.count)} came late, further up
-        </button>
+        </Button>
       )}
       {kind === 'failed' && failure !== undefined && (
         <span class="held-failure">

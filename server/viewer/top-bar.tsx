@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { AgentsMenu } from './agents-menu.js';
-import { Icon, usePage } from './parts.js';
+import { Button, Icon, usePage } from './parts.js';
 import { anyField, fieldWords } from './state/field.js';
 import { searchedField } from './state/view.js';
 import { DisplayMenu, DownloadMenu, RangeMenu, ViewsMenu } from './menus.js';
@@ -71,15 +71,7 @@ function SearchBox() {
         onChange={submit}
       />
       {view.text !== '' && (
-        <button
-          type="button"
-          class="button is-bare"
-          aria-label="Clear the text"
-          title="Clear"
-          onClick={clear}
-        >
-          <Icon name="close" />
-        </button>
+        <Button look="bare" label="Clear the text" title="Clear" onClick={clear} icon="close" />
       )}
       {searched !== undefined && <FieldChoice searched={searched} />}
     </form>
@@ -92,16 +84,15 @@ function LiveButton() {
   const { kind } = viewer.tail.state.value;
   const words = { off: 'Live', connecting: 'Live…', open: 'Live', failed: 'Live: waiting' }[kind];
   return (
-    <button
-      type="button"
-      class={`button live is-${kind} ${isLive ? 'is-on' : ''}`}
-      aria-pressed={isLive}
+    <Button
+      class={`live is-${kind}`}
+      isPressed={isLive}
       title="Show records as they come (l)"
       onClick={() => viewer.toggleLive()}
     >
       <span class="live-dot" aria-hidden="true" />
       {words}
-    </button>
+    </Button>
   );
 }
 
@@ -122,40 +113,26 @@ export function TopBar() {
       <AgentsMenu />
       <SearchBox />
       <RangeMenu />
-      <button
-        type="button"
-        class="button"
-        aria-label="Ask again"
-        title="Ask again (r)"
-        onClick={() => viewer.askAgain()}
-      >
-        <Icon name="again" />
-      </button>
+      <Button label="Ask again" title="Ask again (r)" onClick={() => viewer.askAgain()} icon="again" />
       <LiveButton />
       <div class="top-tools">
-        <button
-          type="button"
-          class={`button ${hasFields.value ? 'is-on' : ''}`}
-          aria-pressed={hasFields.value}
-          aria-label="Fields"
+        <Button
+          icon="fields"
+          isPressed={hasFields.value}
+          label="Fields"
           title="Fields (s)"
           onClick={() => (hasFields.value = !hasFields.value)}
-        >
-          <Icon name="fields" />
-        </button>
+        />
         <ViewsMenu />
         <DownloadMenu />
         <DisplayMenu />
-        <button
-          type="button"
-          class="button"
-          aria-label="Keys"
+        <Button
+          label="Keys"
           title="Keys (?)"
           aria-haspopup="dialog"
           onClick={() => screen.toggle('help')}
-        >
-          <Icon name="help" />
-        </button>
+          icon="help"
+        />
       </div>
     </header>
   );

@@ -1,19 +1,3 @@
-/** The kinds of failures of requests, distinguished by what the user can do about them. */
-export type FailureKind =
-  | 'unreachable'
-  | 'broken'
-  | 'token'
-  | 'refused'
-  | 'forbidden'
-  | 'missing'
-  | 'request'
-  | 'reading'
-  | 'opening'
-  | 'busy'
-  | 'timeout'
-  | 'damaged'
-  | 'server';
-
 /** A failure in words for the user. */
 export interface Failure {
   readonly kind: FailureKind;
@@ -32,7 +16,8 @@ export class FailureError extends Error {
   }
 }
 
-const words: Readonly<Record<FailureKind, { readonly title: string; readonly advice: string }>> = {
+/** The kinds of failures of requests, distinguished by what the user can do about them. */
+const words = {
   unreachable: {
     title: 'The server does not answer',
     advice:
@@ -91,7 +76,9 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
     title: 'The server failed',
     advice: 'The log of the server says why. Ask again once that is fixed.',
   },
-};
+} as const satisfies Readonly<Record<string, { readonly title: string; readonly advice: string }>>;
+
+export type FailureKind = keyof typeof words;
 
 /** All kinds of failures. */
 export const failureKinds = Object.keys(words) as readonly FailureKind[];

@@ -3,29 +3,35 @@ import type { Value, LogRecord } from './record.js';
 
 export type { FieldType };
 
-/** The operators of filters: those of the query route, `not_in`, which is sent as one `ne` per value, and `not_exists`. */
-export type Operator =
-  | 'eq'
-  | 'ne'
-  | 'gt'
-  | 'gte'
-  | 'lt'
-  | 'lte'
-  | 'exact'
-  | 'like'
-  | 'prefix'
-  | 'suffix'
-  | 'not_like'
-  | 'not_prefix'
-  | 'not_suffix'
-  | 'regex'
-  | 'not_regex'
-  | 'exists'
-  | 'not_exists'
-  | 'in'
-  | 'not_in'
-  | 'since'
-  | 'until';
+/**
+ * The operators of filters: those of the query route, `not_in`, which is sent as one `ne` per value, and `not_exists`. `words` is how a filter
+ * reads to the user: field, words, value.
+ */
+export const operatorFacts = {
+  eq: { words: 'is', opposite: 'ne' },
+  ne: { words: 'is not', opposite: 'eq' },
+  gt: { words: '>', opposite: 'lte' },
+  gte: { words: '≥', opposite: 'lt' },
+  lt: { words: '<', opposite: 'gte' },
+  lte: { words: '≤', opposite: 'gt' },
+  exact: { words: 'is', opposite: 'ne' },
+  like: { words: 'contains', opposite: 'not_like' },
+  prefix: { words: 'begins with', opposite: 'not_prefix' },
+  suffix: { words: 'ends with', opposite: 'not_suffix' },
+  not_like: { words: 'does not contain', opposite: 'like' },
+  not_prefix: { words: 'does not begin with', opposite: 'prefix' },
+  not_suffix: { words: 'does not end with', opposite: 'suffix' },
+  regex: { words: 'matches', opposite: 'not_regex' },
+  not_regex: { words: 'does not match', opposite: 'regex' },
+  exists: { words: 'has a value', opposite: 'not_exists' },
+  not_exists: { words: 'has no value', opposite: 'exists' },
+  in: { words: 'is one of', opposite: 'not_in' },
+  not_in: { words: 'is none of', opposite: 'in' },
+  since: { words: 'from', opposite: 'until' },
+  until: { words: 'before', opposite: 'since' },
+} as const satisfies Readonly<Record<string, { readonly words: string; readonly opposite: string }>>;
+
+export type Operator = keyof typeof operatorFacts;
 
 /** What the page has to know of a type of fields. */
 interface TypeFacts {

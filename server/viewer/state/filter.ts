@@ -1,53 +1,23 @@
-import { presence, typeFacts, type FieldType, type Field, type Operator } from './field.js';
+import { operatorFacts, presence, typeFacts, type FieldType, type Field, type Operator } from './field.js';
 
 export type { Operator };
-
-interface OperatorFacts {
-  /** How a filter reads to the user: field, words, value. */
-  readonly words: string;
-  readonly opposite: Operator;
-}
-
-const facts: Readonly<Record<Operator, OperatorFacts>> = {
-  eq: { words: 'is', opposite: 'ne' },
-  ne: { words: 'is not', opposite: 'eq' },
-  gt: { words: '>', opposite: 'lte' },
-  gte: { words: '≥', opposite: 'lt' },
-  lt: { words: '<', opposite: 'gte' },
-  lte: { words: '≤', opposite: 'gt' },
-  exact: { words: 'is', opposite: 'ne' },
-  like: { words: 'contains', opposite: 'not_like' },
-  prefix: { words: 'begins with', opposite: 'not_prefix' },
-  suffix: { words: 'ends with', opposite: 'not_suffix' },
-  not_like: { words: 'does not contain', opposite: 'like' },
-  not_prefix: { words: 'does not begin with', opposite: 'prefix' },
-  not_suffix: { words: 'does not end with', opposite: 'suffix' },
-  regex: { words: 'matches', opposite: 'not_regex' },
-  not_regex: { words: 'does not match', opposite: 'regex' },
-  exists: { words: 'has a value', opposite: 'not_exists' },
-  not_exists: { words: 'has no value', opposite: 'exists' },
-  in: { words: 'is one of', opposite: 'not_in' },
-  not_in: { words: 'is none of', opposite: 'in' },
-  since: { words: 'from', opposite: 'until' },
-  until: { words: 'before', opposite: 'since' },
-};
 
 /** The operators of a filter on `anyField`. */
 export const anyFieldOperators: readonly Operator[] = ['like', 'not_like', 'regex', 'not_regex'];
 
 /** An operator in words. */
 export function operatorWords(operator: Operator): string {
-  return facts[operator].words;
+  return operatorFacts[operator].words;
 }
 
 /** Whether a text is the name of an operator. */
 export function isOperator(text: string): text is Operator {
-  return Object.hasOwn(facts, text);
+  return Object.hasOwn(operatorFacts, text);
 }
 
 /** The operator that matches what this one does not. Null matches neither. */
 function oppositeOf(operator: Operator, type: FieldType): Operator {
-  const { opposite } = facts[operator];
+  const { opposite } = operatorFacts[operator];
   return opposite === 'eq' ? equalityOf(type) : opposite;
 }
 

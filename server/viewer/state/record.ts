@@ -99,33 +99,15 @@ export function cursorOfHour(timeMs: number, like: string): string {
 /** Integers of up to this many digits are exact in a double. */
 const exactDigits = 15;
 
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+/** A string of JSON. One without an end goes up to the end of the text, so that each text is searched through once. */
+const jsonString = /"[^"\\]*(?:\\.[^"\\]*)*"?/s.source;
+const stringsAndNumbers = new RegExp(`${jsonString}|-?\\d[\\d.eE+-]*`, 'gs');
 
 /** Puts integers of many digits in quotes, so that JSON.parse does not round them. Takes linear time. */
 export function withLongIntegersQuoted(json: string): string {
-  const parts: string[] = [];
-  let kept = 0;
-  let at = 0;
-  while (at < json.length) {
-    const code = json.charCodeAt(at);
-    if (code === 0x22) {
-      for (at += 1; at < json.length && json[at] !== '"'; at += 1) if (json[at] === '\\') at += 1;
-      at += 1;
-      continue;
-    }
-    if (!isDigit(code) && code !== 0x2d) {
-      at += 1;
-      continue;
-    }
-    const begin = at;
-    let isWhole = true;
-    for (at += 1; at < json.length && '0123456789.eE+-'.includes(json[at]!); at += 1)
-      if (!isDigit(json.charCodeAt(at))) isWhole = false;
-    if (!isWhole || at - begin <= exactDigits) continue;
-    parts.push(json.slice(kept, begin), '"', json.slice(begin, at), '"');
-    kept = at;
-  }
-  return parts.length === 0 ? json : parts.join('') + json.slice(kept);
+  return json.replaceAll(stringsAndNumbers, (token) =>
+    token.length > exactDigits && /^-?\d+$/.test(token) ? `"${token}"` : token,
+  );
 }
 
 /** Maximum nesting: deeper, the indentation would be far larger than the content. */
@@ -145,57 +127,28 @@ export function isJsonTree(text: string): boolean {
   }
 }
 
+const stringsAndMarks = new RegExp(`${jsonString}|[{[]\\s*[}\\]]|[{[\\]},:]|\\s+`, 'gs');
+
 /**
  * Formats JSON with two blanks per level. Works on the text, so numbers keep all digits. Expects valid JSON; returns a text that is nested
  * more than 64 levels deep or longer than two million characters unchanged.
  */
 export function prettyJson(text: string): string {
   if (text.length > charsMax) return text;
-  const parts: string[] = [];
   let depth = 0;
-  let at = 0;
-  const newLine = (): void => void parts.push('\n', '  '.repeat(depth));
-  while (at < text.length) {
-    const character = text[at]!;
-    const begin = at;
-    at += 1;
-    if (character === '"') {
-      at = endOfString(text, begin);
-      parts.push(text.slice(begin, at));
-    } else if (character === '{' || character === '[') {
-      const close = nextVisible(text, at);
-      const isEmpty = text[close] === '}' || text[close] === ']';
-      parts.push(isEmpty ? `${character}${text[close]!}` : character);
-      if (isEmpty) at = close + 1;
-      else if ((depth += 1) > depthMax) return text;
-      else newLine();
-    } else if (character === '}' || character === ']') {
-      depth -= 1;
-      newLine();
-      parts.push(character);
-    } else if (character === ',') {
-      parts.push(character);
-      newLine();
-    } else if (character === ':') {
-      parts.push(': ');
-    } else if (character > ' ') {
-      parts.push(character);
-    }
-  }
-  return parts.join('');
-}
-
-function nextVisible(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && text.charCodeAt(at) <= 0x20) at += 1;
-  return at;
-}
-
-/** The index after the closing quote of the string that begins at `begin`. */
-function endOfString(text: string, begin: number): number {
-  let at = begin + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at + 1;
+  let isDeep = false;
+  const line = (by: number): string => `\n${'  '.repeat((depth += by))}`;
+  const shown = text.replaceAll(stringsAndMarks, (token) => {
+    const mark = token[0]!;
+    isDeep ||= depth > depthMax;
+    if (isDeep || mark === '"') return token;
+    if (mark === ':') return ': ';
+    if (mark === ',') return `,${line(0)}`;
+    if (mark === '}' || mark === ']') return `${line(-1)}${mark}`;
+    if (mark !== '{' && mark !== '[') return '';
+    return token.length > 1 ? `${mark}${token.at(-1)}` : `${mark}${line(1)}`;
+  });
+  return isDeep ? text : shown;
 }
 
 /** A value of a record. An integer that a double can't represent exactly is a bigint. */
