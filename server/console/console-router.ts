@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLogstrataError, type ReadableStore } from '../../engine/index.js';
+import type { ReadableStore } from '../../engine/index.js';
 import { anybody, stranger, type Caller, type ListenerGuard } from '../http/access.js';
-import { ProblemError, problemOf } from '../http/problem.js';
-import type { RequestHandler, TransportRequest, TransportResponse, ResponseHead } from '../http/transport.js';
+import { describeFailure, ProblemError, problemOf } from '../http/problem.js';
+import type { RequestHandler, TransportRequest, TransportResponse } from '../http/transport.js';
 import type { TrustedProxies } from '../http/client-address.js';
 import { percentDecode } from '../http/parameters.js';
 import { checkRequest, type CheckRules, type RequestTarget } from '../http/request-check.js';
-import { sendProblem, noSniffHeaders } from '../route/http-answer.js';
+import { sendProblem, uncachedHead } from '../route/http-answer.js';
 import type { FieldDefinition } from '../../agents/definition/definition.js';
 import type { AgentsByName } from '../route/query-route.js';
 
@@ -94,7 +94,7 @@ export class ConsoleRouter {
     if (problem.delayMs > 0) await delay(problem.delayMs);
     if (response.isGone) return;
     if (problem.status === 500)
-      this.#options.log(`${request.rawPath} of the console failed: ${describe(error)}`);
+      this.#options.log(`${request.rawPath} of the console failed: ${describeFailure(error)}`);
     sendProblem(response, problem);
   }
 }
@@ -121,12 +121,6 @@ function decoded(rawPath: string): string {
   } catch {
     return rawPath;
   }
-}
-
-/** An error for the log. Errors that only a bug explains include the stack. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
 }
 
 /** The part of an agent's definition that the console shows. */
@@ -171,12 +165,10 @@ export interface PageRoute extends ConsoleRoute {
   hasFile(path: string): boolean;
 }
 
-const head: ResponseHead = {
-  status: 200,
-  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...noSniffHeaders },
-};
+/** The head of an answer in JSON. */
+export const jsonHead = uncachedHead('application/json');
 
 /** Answers 200 with a value as JSON. */
 export function sendJson(response: TransportResponse, value: unknown): Promise<void> {
-  return response.send(head, Buffer.from(`${JSON.stringify(value)}\n`));
+  return response.send(jsonHead, Buffer.from(`${JSON.stringify(value)}\n`));
 }

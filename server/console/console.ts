@@ -1,8 +1,7 @@
 import { type Trouble, LogstrataError, orDeadline } from '../../engine/index.js';
 import { ProblemError } from '../http/problem.js';
-import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import type { Caller, ListenerGuard } from '../http/access.js';
-import { type RequestTarget, hostsAsked } from '../http/request-check.js';
+import { hostsAsked } from '../http/request-check.js';
 import { type ConsoleRoute, sendJson, type ConsoleRoutes, ConsoleRouter } from './console-router.js';
 import type { ListenAddress } from '../../agents/definition/config.js';
 import type { Certificate } from '../http/certificate.js';
@@ -50,24 +49,15 @@ const livenessRoute: ConsoleRoute = {
  * Reasons may name agents and files, so a caller without a token for all agents gets those of its own agents, and learns that there are
  * others; a probe only needs the status.
  */
-class ReadinessRoute implements ConsoleRoute {
-  readonly #readiness: Readiness;
-
-  constructor(readiness: Readiness) {
-    this.#readiness = readiness;
-  }
-
-  async answer(
-    _request: TransportRequest,
-    response: TransportResponse,
-    _target: RequestTarget,
-    caller: Caller,
-  ): Promise<void> {
-    const isInTransition = this.#readiness.transition !== null;
-    const reasons = await this.#readiness.troubles();
-    if (reasons.length === 0) return sendJson(response, { status: 'ready' });
-    throw notReady(isInTransition ? reasons : toldTo(caller, reasons));
-  }
+function readinessRoute(readiness: Readiness): ConsoleRoute {
+  return {
+    async answer(_request, response, _target, caller) {
+      const isInTransition = readiness.transition !== null;
+      const reasons = await readiness.troubles();
+      if (reasons.length === 0) return sendJson(response, { status: 'ready' });
+      throw notReady(isInTransition ? reasons : toldTo(caller, reasons));
+    },
+  };
 }
 
 const kept: Trouble = { reason: 'only a token for all agents may see the reason' };
@@ -136,7 +126,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   const router = new ConsoleRouter({
     hosts: hostsAsked(address.host, hosts),
     viewer: new ViewerRoute(),
-    probes: { '/livez': livenessRoute, '/readyz': new ReadinessRoute(readiness) },
+    probes: { '/livez': livenessRoute, '/readyz': readinessRoute(readiness) },
     guard,
     proxies: new TrustedProxies(trustedProxies),
     log,

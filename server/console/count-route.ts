@@ -15,7 +15,7 @@ import type { RequestTarget } from '../http/request-check.js';
 import { type Admission, inSlot } from '../pace/admission.js';
 import { findAgent } from '../route/query-route.js';
 import type { QueryTally, SlowCost, SlowQueries } from '../route/query-tally.js';
-import { gzippedAtOnce, noSniffHeaders, serverTiming } from '../route/http-answer.js';
+import { gzippedAtOnce, packed, serverTiming, uncachedHead } from '../route/http-answer.js';
 import type { ConsoleAgents, ConsoleRoute } from './console-router.js';
 
 /** The options of the count route. */
@@ -94,7 +94,9 @@ export class CountRoute implements ConsoleRoute {
       // Each list of agents would be a series of its own among the metrics.
       this.#options.tally.scanned(agent.includes(',') ? 'several agents' : agent, stats, body.length);
       this.#note(asker, startMs, { failure: null, stats, bytes: body.length });
-      await send(response, { ...headOf(asked), timing }, body, packs);
+      const head = { ...headOf(asked), timing };
+      if (packs && body.length <= answerBytesMax) await response.send(packed(head), gzippedAtOnce(body));
+      else await response.send(head, body);
     } catch (error) {
       const problem = countProblem(error);
       const failure = problem instanceof Error ? problem.message : String(problem);
@@ -123,24 +125,5 @@ interface Asker {
 }
 
 function headOf({ format }: CountRequest): ResponseHead {
-  const headers = {
-    'Content-Type': contentTypes[format],
-    'Cache-Control': 'no-store',
-    Vary: 'Accept-Encoding',
-    ...noSniffHeaders,
-  };
-  return { status: 200, headers };
-}
-
-function send(
-  response: TransportResponse,
-  head: ResponseHead,
-  body: Uint8Array,
-  packs: boolean,
-): Promise<void> {
-  if (!packs || body.length > answerBytesMax) return response.send(head, body);
-  return response.send(
-    { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } },
-    gzippedAtOnce(body),
-  );
+  return uncachedHead(contentTypes[format], { Vary: 'Accept-Encoding' });
 }

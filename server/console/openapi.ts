@@ -8,7 +8,7 @@ import {
 import { countFormats, countParameters } from '../http/count-request.js';
 import { anywhereOps, fieldTypes, groupNames, operatorsOf } from '../http/filter-operators.js';
 import { topDefault } from '../http/http-limits.js';
-import { problemTitles } from '../http/problem.js';
+import { problemStatuses, reasonPhrase } from '../http/problem.js';
 import { queryParameters } from '../http/query-request.js';
 
 /** A part of the document: JSON. */
@@ -160,7 +160,7 @@ const ofQueries = ['429', '504'];
 
 /** A route: its name for clients, its answer by media type, its parameters, and whether it runs a query. */
 function get(id: string, summary: string, content: Part, parameters: Part[] = [], runs = false): Part {
-  const statuses = Object.keys(problemTitles).filter(
+  const statuses = problemStatuses.filter(
     (status) => !inner.includes(status) && (runs || !ofQueries.includes(status)),
   );
   const problems = statuses.map((status) => [status, { $ref: `#/components/responses/${status}` }]);
@@ -211,9 +211,10 @@ export function openApi(version: string, console: string, query?: string): Part 
   const both =
     query === undefined ? {} : { servers: [{ url: query, description: 'the query listener' }, ...servers] };
   const agentName = { name: 'agent_name', in: 'path', required: true, schema: text };
-  const problems = Object.entries(problemTitles).map(([status, description]) => [
+  const content = { 'application/problem+json': { schema: ref('Problem') } };
+  const problems = problemStatuses.map((status) => [
     status,
-    { description, content: { 'application/problem+json': { schema: ref('Problem') } } },
+    { description: reasonPhrase(Number(status)), content },
   ]);
   return {
     openapi: '3.1.1',

@@ -1,5 +1,10 @@
-import type { ResponseHead } from '../http/transport.js';
-import { type ConsoleAgents, type ConsoleRoute, sendJson, type ConsoleRoutes } from './console-router.js';
+import {
+  type ConsoleAgents,
+  type ConsoleRoute,
+  jsonHead,
+  sendJson,
+  type ConsoleRoutes,
+} from './console-router.js';
 import {
   borderOf,
   encodeBorder,
@@ -13,7 +18,7 @@ import {
 } from '../../engine/index.js';
 import { percentDecode, parsePosition, readParameters } from '../http/parameters.js';
 import { agentOfPath, type QueryRoute } from '../route/query-route.js';
-import { noSniffHeaders } from '../route/http-answer.js';
+import { uncachedHead } from '../route/http-answer.js';
 import { ServerMetrics } from './server-metrics.js';
 import { badParameter, ProblemError } from '../http/problem.js';
 import { type Admission, inSlot } from '../pace/admission.js';
@@ -42,11 +47,6 @@ export function agentsRoute(served: ConsoleAgents): ConsoleRoute {
 /** The agents of a writer by name, as readers on other machines query them. */
 export type WrittenAgents = ReadonlyMap<string, { readonly store: AgentStore }>;
 
-const head: ResponseHead = {
-  status: 200,
-  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...noSniffHeaders },
-};
-
 /**
  * `GET /api/border/{agent_name}?known=…`: the border of an agent, which says where each of its records is, as JSON (`encodeBorder`). Leaves
  * out the units of the far tier where `known` is their current tag, as the reader has them then.
@@ -58,7 +58,7 @@ function borderRoute(agents: WrittenAgents): ConsoleRoute {
       const { found: agent } = agentOfPath(rawPath, 'border', caller, agents);
       const [key, value = ''] = rawQuery.split('=');
       const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
-      await response.send(head, Buffer.from(encodeBorder(await borderOf(agent.store), known)));
+      await response.send(jsonHead, Buffer.from(encodeBorder(await borderOf(agent.store), known)));
     },
   };
 }
@@ -68,9 +68,7 @@ function metricsRoute(metrics: ServerMetrics): ConsoleRoute {
   return {
     async answer(_request, response) {
       const text = await metrics.text();
-      const { contentType } = metrics;
-      const headers = { 'Content-Type': contentType, 'Cache-Control': 'no-store', ...noSniffHeaders };
-      await response.send({ status: 200, headers }, Buffer.from(text));
+      await response.send(uncachedHead(metrics.contentType), Buffer.from(text));
     },
   };
 }
@@ -99,13 +97,8 @@ function rowsRoute(
       const answer = await inSlot(admission, { client, response, timeoutMs, late }, (signal) =>
         rowsBetween(store, question, { signal }),
       );
-      const headers = {
-        'Content-Type': 'application/octet-stream',
-        'Cache-Control': 'no-store',
-        [moreHeader]: answer.isCut ? 'yes' : 'no',
-        ...noSniffHeaders,
-      };
-      await response.send({ status: 200, headers }, answer.bytes);
+      const more = { [moreHeader]: answer.isCut ? 'yes' : 'no' };
+      await response.send(uncachedHead('application/octet-stream', more), answer.bytes);
     },
   };
 }

@@ -1,14 +1,13 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
 import {
   Semaphore,
-  isLogstrataError,
   type RecordStore,
   type Query,
   type SeveralQuery,
   filtersKey,
 } from '../../engine/index.js';
 import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
-import { ProblemError } from '../http/problem.js';
+import { describeFailure, ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
 import { type LogBudget, EventStream } from './event-stream.js';
@@ -103,7 +102,7 @@ export class Followers {
         objection: objection ?? ((): null => null),
         onBegin: onBegin ?? ((): void => undefined),
         onOver: () => this.#forget(follower),
-        onFailure: (error) => this.#options.log(`a stream failed: ${describe(error)}`),
+        onFailure: (error) => this.#options.log(`a stream failed: ${describeFailure(error)}`),
       },
       query.after,
     );
@@ -168,9 +167,4 @@ export class Followers {
 function keyOf({ agent, query }: Followed): string {
   const { predicates, of, form } = query as Partial<SeveralQuery>;
   return `${agent} ${filtersKey([predicates, of, form?.fields ?? null])}`;
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
 }

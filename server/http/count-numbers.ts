@@ -33,7 +33,7 @@ export function parseNumbers(
   if (names!.length === 0 && wanted!.length === 0) return undefined;
   if (names!.length === 0)
     throw badParameter('fn', '"fn" tells the numbers of a field: name the field with "of", such as of=bytes');
-  const of = names!.map((name) => fieldOf(name, fields));
+  const of = names!.map((name) => fieldNamed('of', name, fields));
   if (of.length > fieldsMax)
     throw badParameter('of', `numbers of more than ${fieldsMax} fields in one request`);
   if (wanted!.length === 0)
@@ -56,12 +56,13 @@ function exampleOf(fields: readonly Field[]): string {
   return fields.every(({ type }) => functionsOf(type).includes('avg')) ? 'fn=avg,p99' : 'fn=distinct';
 }
 
-function fieldOf(name: string, fields: readonly Field[]): Field {
+/** The field with a name among those of the agent. Throws a `ProblemError` (400) that names the parameter. */
+export function fieldNamed(parameter: string, name: string, fields: readonly Field[]): Field {
   const found = fields.find((field) => field.name === name);
   if (found !== undefined) return found;
   const known = fields.map((field) => field.name);
   throw badParameter(
-    'of',
+    parameter,
     `unknown field ${JSON.stringify(name)}${didYouMean(name, known)}. The fields are ${listNames(known)}`,
   );
 }

@@ -13,6 +13,7 @@ import {
 } from '../../engine/index.js';
 import { zoneProblem } from '../../agents/definition/zone.js';
 import {
+  fieldNamed,
   numberCells,
   numbersJson,
   numberTitles,
@@ -20,9 +21,8 @@ import {
   type NumbersRequest,
 } from './count-numbers.js';
 import { topDefault } from './http-limits.js';
-import { badParameter, type ProblemError } from './problem.js';
+import { badParameter } from './problem.js';
 import { parsePosition, readParameters, type FilterContext } from './parameters.js';
-import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeStep, stepFor, timeBuckets } from './time-step.js';
 
 /** The formats of the response. */
@@ -113,9 +113,7 @@ function parseBy(texts: readonly string[], fields: readonly Field[], zone: strin
   for (const text of texts) {
     const colon = text.indexOf(':');
     const name = colon < 0 ? text : text.slice(0, colon);
-    const index = fields.findIndex((field) => field.name === name);
-    if (index < 0) throw unknownField(name, fields);
-    const field = fields[index]!;
+    const field = fieldNamed('by', name, fields);
     if (colon < 0) {
       if (field.type === 'time')
         throw badParameter('by', `field "${name}" is a time and needs a step: write by=${name}:1h`);
@@ -140,7 +138,7 @@ function parseBy(texts: readonly string[], fields: readonly Field[], zone: strin
     found = {
       ...found,
       time: { field, step, zone },
-      buckets: { field: index, buckets: timeBuckets(parsed, zone) },
+      buckets: { field: fields.indexOf(field), buckets: timeBuckets(parsed, zone) },
     };
   }
   return found;
@@ -167,14 +165,6 @@ function parseFormat(text: string | undefined): CountFormat {
   const format = countFormats.find((known) => known === (text ?? 'json'));
   if (format !== undefined) return format;
   throw badParameter('format', `"format" must be ${countFormats.join(' or ')}, not ${JSON.stringify(text)}`);
-}
-
-function unknownField(name: string, fields: readonly Field[]): ProblemError {
-  const known = fields.map((field) => field.name);
-  return badParameter(
-    'by',
-    `unknown field ${JSON.stringify(name)}${didYouMean(name, known)}. The fields are ${listNames(known)}`,
-  );
 }
 
 /** Counts what a request asks for in the store that it was parsed for. */

@@ -1,27 +1,8 @@
+import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, isLogstrataError, LogstrataError } from '../../engine/index.js';
 
-/** Every status other than 200, 204 and 304 that the route answers with. */
-export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
-
-/** The title of each status: its reason phrase. */
-export const problemTitles: Readonly<Record<ProblemStatus, string>> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  409: 'Conflict',
-  414: 'URI Too Long',
-  421: 'Misdirected Request',
-  429: 'Too Many Requests',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-  505: 'HTTP Version Not Supported',
-};
-
-const codes: Readonly<Record<ProblemStatus, ErrorCode>> = {
+/** The code of each problem by its status: every status other than 200, 204 and 304 that the route answers with. */
+const codes = {
   400: 'invalid',
   401: 'invalid',
   403: 'invalid',
@@ -36,7 +17,12 @@ const codes: Readonly<Record<ProblemStatus, ErrorCode>> = {
   503: 'closed',
   504: 'timeout',
   505: 'unsupported',
-};
+} as const satisfies Readonly<Record<number, ErrorCode>>;
+
+export type ProblemStatus = keyof typeof codes;
+
+/** The statuses of problems. */
+export const problemStatuses: readonly string[] = Object.keys(codes);
 
 export interface ProblemExtras {
   /** The query parameter at fault, as the client wrote it (decoded). */
@@ -69,7 +55,7 @@ export class ProblemError extends LogstrataError {
     super(codes[status], detail, { cause: extras.cause });
     this.name = 'ProblemError';
     this.status = status;
-    this.title = problemTitles[status];
+    this.title = reasonPhrase(status);
     this.detail = detail;
     this.parameter = extras.parameter;
     this.headers = extras.headers ?? {};
@@ -85,16 +71,7 @@ export function badParameter(parameter: string, detail: string): ProblemError {
 
 /** The reason phrase of a status line. */
 export function reasonPhrase(status: number): string {
-  switch (status) {
-    case 200:
-      return 'OK';
-    case 204:
-      return 'No Content';
-    case 304:
-      return 'Not Modified';
-    default:
-      return problemTitles[status as ProblemStatus] ?? 'Unknown';
-  }
+  return STATUS_CODES[status] ?? 'Unknown';
 }
 
 /**
@@ -106,6 +83,25 @@ export function problemBody(problem: ProblemError): string {
   return `${JSON.stringify({ type: 'about:blank', title, status, detail, parameter, ...members })}\n`;
 }
 
+/** The status of a failure of the archive. */
+const statuses: Readonly<Record<ErrorCode, ProblemStatus>> = {
+  invalid: 400,
+  damaged: 500,
+  timeout: 504,
+  limit: 503,
+  closed: 503,
+  cancelled: 503,
+  locked: 503,
+  conflict: 503,
+  unavailable: 503,
+  not_found: 500,
+  exists: 500,
+  disk_full: 500,
+  io: 500,
+  unsupported: 500,
+  absent: 500,
+};
+
 /** The problem that tells a client why its query failed before the first byte of the answer. Never shows a stack trace. */
 export function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
@@ -113,33 +109,18 @@ export function problemOf(error: unknown): ProblemError {
     return new ProblemError(500, 'the server failed; its log has the details', { cause: error });
   }
   const place = error.path === undefined || error.message.includes(error.path) ? '' : ` (${error.path})`;
-  const detail = `${error.message}${place}`;
-  switch (error.code) {
-    case 'invalid':
-      return new ProblemError(400, detail, { cause: error });
-    case 'damaged':
-      return new ProblemError(
-        500,
-        `the archive is damaged: ${detail}; "logstrata verify" lists what is lost`,
-        {
-          cause: error,
-        },
-      );
-    case 'timeout':
-      return new ProblemError(504, detail, { cause: error });
-    case 'limit':
-    case 'closed':
-    case 'cancelled':
-    case 'locked':
-    case 'conflict':
-    case 'unavailable':
-      return new ProblemError(503, detail, { headers: { 'Retry-After': '1' }, cause: error });
-    case 'not_found':
-    case 'exists':
-    case 'disk_full':
-    case 'io':
-    case 'unsupported':
-    case 'absent':
-      return new ProblemError(500, detail, { cause: error });
-  }
+  const told = `${error.message}${place}`;
+  const status = statuses[error.code];
+  const detail =
+    error.code === 'damaged'
+      ? `the archive is damaged: ${told}; "logstrata verify" lists what is lost`
+      : told;
+  const headers = status === 503 ? { 'Retry-After': '1' } : undefined;
+  return new ProblemError(status, detail, { headers, cause: error });
+}
+
+/** A failure as a log shows it: the message of an expected failure, the stack trace of a bug. */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
 }

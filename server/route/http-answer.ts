@@ -7,6 +7,27 @@ import type { ResponseHead, TransportResponse } from '../http/transport.js';
 /** Keeps browsers from guessing a content type: they might take a log line for an HTML page and run its scripts. */
 export const noSniffHeaders = { 'X-Content-Type-Options': 'nosniff' };
 
+/** The head of an answer that no cache may keep. */
+export function uncachedHead(
+  contentType: string,
+  others: Readonly<Record<string, string>> = {},
+): ResponseHead {
+  const headers = { 'Content-Type': contentType, 'Cache-Control': 'no-store', ...noSniffHeaders, ...others };
+  return { status: 200, headers };
+}
+
+const packedHeaders = new WeakMap<ResponseHead['headers'], ResponseHead['headers']>();
+
+/** The head of the gzip form of an answer. */
+export function packed({ status, headers, timing }: ResponseHead): ResponseHead {
+  let ours = packedHeaders.get(headers);
+  if (ours === undefined) {
+    ours = { ...headers, 'Content-Encoding': 'gzip' };
+    packedHeaders.set(headers, ours);
+  }
+  return { status, headers: ours, timing };
+}
+
 /** Answers with a problem as JSON (RFC 9457). `headers` are sent in addition to those of the problem. */
 export function sendProblem(
   response: TransportResponse,
@@ -15,14 +36,8 @@ export function sendProblem(
 ): void {
   void response.send(
     {
+      ...uncachedHead('application/problem+json', { ...problem.headers, ...headers }),
       status: problem.status,
-      headers: {
-        'Content-Type': 'application/problem+json',
-        'Cache-Control': 'no-store',
-        ...noSniffHeaders,
-        ...problem.headers,
-        ...headers,
-      },
       closes: problem.closes,
     },
     Buffer.from(problemBody(problem)),

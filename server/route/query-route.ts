@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   type RecordStore,
   type SeveralStore,
-  isLogstrataError,
   type LogstrataError,
   type Query,
   type Scan,
@@ -24,6 +23,7 @@ import {
   gzipped,
   gzippedAtOnce,
   noSniffHeaders,
+  packed,
   preflightHeaders,
   sendProblem,
   serverTiming,
@@ -41,7 +41,7 @@ import {
 import { asksToFollow, followedQuery } from '../follow/follow-request.js';
 import type { Followers, FollowRequest } from '../follow/followers.js';
 import { wholeAnswerBytesMax } from '../http/http-limits.js';
-import { ProblemError, problemOf } from '../http/problem.js';
+import { describeFailure, ProblemError, problemOf } from '../http/problem.js';
 import { parseSeveralRequest } from '../http/several-request.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../http/request-check.js';
 import { type BreakReason, QueryTally, SlowQueries } from './query-tally.js';
@@ -407,12 +407,6 @@ export function findAgent<T>(name: string, caller: Caller, agents: AgentsByName<
   });
 }
 
-/** A failure as the log shows it: the message of an expected failure, the stack trace of a bug. */
-function describeFailure(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
-}
-
 /** A query, and how it is to be answered. */
 interface AnswerPlan {
   readonly asked: AskedQuery;
@@ -440,17 +434,6 @@ const nothing = new Uint8Array(0);
 
 function timed({ status, headers }: ResponseHead, { stats }: Scan, firstMs: number): ResponseHead {
   return { status, headers, timing: serverTiming(stats, firstMs) };
-}
-
-const packedHeaders = new WeakMap<ResponseHead['headers'], ResponseHead['headers']>();
-
-function packed({ status, headers, timing }: ResponseHead): ResponseHead {
-  let ours = packedHeaders.get(headers);
-  if (ours === undefined) {
-    ours = { ...headers, 'Content-Encoding': 'gzip' };
-    packedHeaders.set(headers, ours);
-  }
-  return { status, headers: ours, timing };
 }
 
 async function* following(first: Uint8Array, pieces: TimedPieces): AsyncGenerator<Uint8Array> {

@@ -21,37 +21,27 @@ export class Durations {
   }
 }
 
-/** Sums over all queries on one agent: what they have cost and returned. */
-export class QuerySums {
-  queries = 0;
-  bytesReturned = 0;
-  rowsScanned = 0;
-  rowsReturned = 0;
-  bytesRead = 0;
-  rowGroupsScanned = 0;
-  rowGroupsPrunedByTime = 0;
-  rowGroupsPrunedByZone = 0;
-  rowGroupsPrunedByValue = 0;
-  rowGroupsPrunedByGram = 0;
-  rowGroupsPrunedByDictionary = 0;
-  columnsDecoded = 0;
-  columnsCached = 0;
+/** The figures of scans that are summed up. */
+const summed = [
+  'rowsScanned',
+  'rowsReturned',
+  'bytesRead',
+  'rowGroupsScanned',
+  'rowGroupsPrunedByTime',
+  'rowGroupsPrunedByZone',
+  'rowGroupsPrunedByValue',
+  'rowGroupsPrunedByGram',
+  'rowGroupsPrunedByDictionary',
+  'columnsDecoded',
+  'columnsCached',
+] as const;
 
-  add(stats: ScanStats, bytesReturned: number): void {
-    this.queries++;
-    this.bytesReturned += bytesReturned;
-    this.rowsScanned += stats.rowsScanned;
-    this.rowsReturned += stats.rowsReturned;
-    this.bytesRead += stats.bytesRead;
-    this.rowGroupsScanned += stats.rowGroupsScanned;
-    this.rowGroupsPrunedByTime += stats.rowGroupsPrunedByTime;
-    this.rowGroupsPrunedByZone += stats.rowGroupsPrunedByZone;
-    this.rowGroupsPrunedByValue += stats.rowGroupsPrunedByValue;
-    this.rowGroupsPrunedByGram += stats.rowGroupsPrunedByGram;
-    this.rowGroupsPrunedByDictionary += stats.rowGroupsPrunedByDictionary;
-    this.columnsDecoded += stats.columnsDecoded;
-    this.columnsCached += stats.columnsCached;
-  }
+/** Sums over all queries on one agent: what they have cost and returned. */
+export type QuerySums = Record<'queries' | 'bytesReturned' | (typeof summed)[number], number>;
+
+function noSums(): QuerySums {
+  const none = Object.fromEntries(summed.map((name) => [name, 0])) as QuerySums;
+  return { ...none, queries: 0, bytesReturned: 0 };
 }
 
 /** Why an answer that had begun was broken off: the client has gone, a limit on time or rate was exceeded, or the server failed. */
@@ -80,10 +70,12 @@ export class QueryTally {
   scanned(agent: string, stats: ScanStats, bytesReturned: number): void {
     let sums = this.byAgent.get(agent);
     if (sums === undefined) {
-      sums = new QuerySums();
+      sums = noSums();
       this.byAgent.set(agent, sums);
     }
-    sums.add(stats, bytesReturned);
+    sums.queries++;
+    sums.bytesReturned += bytesReturned;
+    for (const name of summed) sums[name] += stats[name];
   }
 }
 
