@@ -1,11 +1,4 @@
-import type {
-  CountedBucket,
-  Counts,
-  NumberAnswers,
-  ReadableStore,
-  Schema,
-  SeveralStore,
-} from '../../engine/index.js';
+import type { CountedBucket, Counts, NumberAnswers } from '../../engine/index.js';
 import { numberCells, numberTitles } from '../http/count-numbers.js';
 import {
   countCsv,
@@ -19,9 +12,8 @@ import {
 import { offsetText, wallClock } from '../http/time-step.js';
 import { rawQueryOf, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
 import type { FilterContext } from '../http/parameters.js';
-import { agentNames } from '../http/query-request.js';
 import { never, parseSeveralCount } from '../http/several-request.js';
-import { askAgent, askAgents, describeStats, predicatesWithin } from './query.js';
+import { askAgents, describeStats, predicatesWithin, type Asked } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import {
   cutToWidth,
@@ -250,13 +242,9 @@ export async function count(
 ): Promise<number> {
   const { since, until, after, before, by, of, fn, top, zone, json = false, csv = false } = flags;
   const options = { since, until, after, before, by, of, fn, top, zone };
-  const parse = (schema: Schema, { config }: Settings): CountRequest =>
-    parseCountRequest(rawQueryOf(words, options, schema), {
-      schema,
-      now: Date.now(),
-      timezone: config.server.timezone,
-    });
-  const answer = async (store: ReadableStore | SeveralStore, request: CountRequest): Promise<void> => {
+  const parse = (asked: Asked, { config }: Settings): CountRequest =>
+    countRequestIn(asked, words, options, { now: Date.now(), timezone: config.server.timezone });
+  return askAgents(flags, 'count', agent, parse, async (store, request) => {
     const counts = await countIn(store, request, signal).catch((error: unknown) => {
       throw countProblem(error);
     });
@@ -264,24 +252,22 @@ export async function count(
     else if (csv || request.format === 'csv') await writeRecords(Buffer.from(countCsv(request, counts)));
     else await printLines(describeCounts(request, counts, screen()));
     if (flags.explain === true) describeStats(counts.stats).forEach(tell);
-  };
-  if (!agent.includes(',')) return askAgent(flags, 'count', agent, parse, answer);
-  return askAgents(flags, 'count', agentNames(agent), async (store, { config }) => {
-    const context = { now: Date.now(), timezone: config.server.timezone };
-    await answer(store, severalCountOf(store, words, options, context));
   });
 }
 
-/** Parses the words and options of a count of several agents, as `severalQueryOf` those of a query. */
-export function severalCountOf(
-  store: SeveralStore,
+/** Parses the words and options of a count of one agent or of several, as `queryIn` those of a query. */
+export function countRequestIn(
+  asked: Asked,
   words: readonly string[],
-  { since, until, ...common }: Readonly<Record<string, readonly string[] | undefined>>,
-  context: Omit<FilterContext, 'schema'>,
+  options: Readonly<Record<string, readonly string[] | undefined>>,
+  others: Omit<FilterContext, 'schema'>,
 ): CountRequest {
-  const { schema } = store;
-  const request = parseSeveralCount(store, rawQueryOf(words, common, schema), { ...context, schema });
-  const within = predicatesWithin(store, { since, until }, context);
+  const { schema } = asked;
+  const context = { ...others, schema };
+  if (!('stores' in asked)) return parseCountRequest(rawQueryOf(words, options, schema), context);
+  const { since, until, ...common } = options;
+  const request = parseSeveralCount(asked, rawQueryOf(words, common, schema), context);
+  const within = predicatesWithin(asked, { since, until }, context);
   const of = request.of!.map((query, k) => ({
     ...query,
     predicates: [...query.predicates, ...(within[k] ?? [never])],

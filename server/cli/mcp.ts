@@ -11,29 +11,22 @@ import {
   type StoreStats,
 } from '../../engine/index.js';
 import { parametersKnown } from '../console/openapi.js';
-import { severalCountOf } from './count.js';
-import {
-  countIn,
-  countJson,
-  countParameters,
-  countProblem,
-  parseCountRequest,
-} from '../http/count-request.js';
+import { countRequestIn } from './count.js';
+import { countIn, countJson, countParameters, countProblem } from '../http/count-request.js';
 import { operatorsOf } from '../http/filter-operators.js';
-import { agentNames, parseQueryRequest, queryParameters } from '../http/query-request.js';
+import { agentNames, queryParameters } from '../http/query-request.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { describeFailure, exitDone, expectedError, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
 import {
   chooseAgent,
   packageVersion,
-  rawQueryOf,
   readAgentsFolder,
   readSettings,
   type GlobalFlags,
   type Settings,
 } from './options.js';
-import { severalQueryOf } from './query.js';
+import { queryIn } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import { formatCounted, formatTime, tell } from './terminal.js';
 
@@ -131,12 +124,7 @@ async function askPage(
   const store = await joinedStore(asked, given.agent);
   const { timezone } = asked.settings.config.server;
   const context = { now: Date.now(), timezone, limitMax: recordsMax, limitDefault: recordsDefault };
-  const [words, parameters] = [given.filters ?? [], parametersOf(given)];
-  const { schema } = store;
-  const query =
-    'stores' in store
-      ? severalQueryOf(store, words, parameters, context)
-      : parseQueryRequest(rawQueryOf(words, parameters, schema), { ...context, schema });
+  const query = queryIn(store, given.filters ?? [], parametersOf(given), context);
   if ((query.form?.format ?? 'jsonl') !== 'jsonl')
     throw new UsageError('answers are JSON Lines: leave out "format"');
   const { lines } = await store.scan(query as SeveralQuery, { signal });
@@ -253,13 +241,8 @@ async function describeAgent(asked: Asked, { agent: name }: Given): Promise<Answ
 
 async function countLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
   const store = await joinedStore(asked, given.agent);
-  const { schema } = store;
   const context = { now: Date.now(), timezone: asked.settings.config.server.timezone };
-  const [words, parameters] = [given.filters ?? [], parametersOf(given)];
-  const request =
-    'stores' in store
-      ? severalCountOf(store, words, parameters, context)
-      : parseCountRequest(rawQueryOf(words, parameters, schema), { ...context, schema });
+  const request = countRequestIn(store, given.filters ?? [], parametersOf(given), context);
   const counts = await countIn(store, request, signal).catch((error: unknown) => {
     throw countProblem(error);
   });

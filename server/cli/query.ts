@@ -16,6 +16,7 @@ import {
   type SeveralQuery,
   type SeveralStore,
 } from '../../engine/index.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { linesAsEvents } from '../follow/event-stream.js';
 import { allAfter, beforeAll } from '../follow/backlogs.js';
 import { followedFrom, type FollowedPosition } from '../follow/followed-position.js';
@@ -134,23 +135,33 @@ export function describeStats(stats: ScanStats): string[] {
   ]);
 }
 
+/** What a question is parsed against: the fields of an agent, or several agents. */
+export type Asked = { readonly schema: Schema } | SeveralStore;
+
 /**
- * Opens the archive for a question about an agent, which `parse` makes of the agent's fields. Mistakes in the question are reported before the
- * archive is opened, unless the fields are only known from the archive.
+ * Opens the archive for a question about an agent, or about several whose names are joined by commas. Mistakes in a question about one are
+ * reported before the archive is opened, unless its fields are only known from the archive.
  */
-export async function askAgent<Question>(
+export async function askAgents<Question>(
   flags: GlobalFlags & { readonly workers?: number },
   role: string,
-  agent: string,
-  parse: (schema: Schema, settings: Settings) => Question,
-  run: (store: AgentStore, question: Question, schema: Schema, settings: Settings) => Promise<void>,
+  agents: string,
+  parse: (asked: Asked, settings: Settings) => Question,
+  run: (store: AgentStore | SeveralStore, question: Question, settings: Settings) => Promise<void>,
 ): Promise<number> {
   const settings = await readSettings(flags);
-  const written = await chooseAgent(settings, agent);
-  const early = written.archive?.infersFields === true ? undefined : parse(written.schema, settings);
+  const written: AgentDefinition[] = [];
+  for (const name of agents.includes(',') ? agentNames(agents) : [agents])
+    written.push(await chooseAgent(settings, name));
+  const isKnown = written.length === 1 && written[0]!.archive?.infersFields !== true;
+  const early = isKnown ? parse(written[0]!, settings) : undefined;
   await withWorkers(settings, 'read', role, flags.workers, async (archive) => {
-    const { schema } = await completed(archive, written);
-    await run(await archive.agent(agent, schema), early ?? parse(schema, settings), schema, settings);
+    const stores: AgentStore[] = [];
+    for (const agent of written)
+      stores.push(await archive.agent(agent.name, (await completed(archive, agent)).schema));
+    const [first, ...others] = stores;
+    const store = others.length === 0 ? first! : first!.joined(others);
+    await run(store, early ?? parse(store, settings), settings);
   });
   return exitDone;
 }
@@ -173,16 +184,11 @@ export async function query(
   const { since, until, limit, after, before, fields } = flags;
   const formats = format === undefined || format === 'table' ? [] : [format];
   const options = { since, until, limit, after, before, fields, format: formats };
-  const parse = (schema: Schema, { config }: Settings): Query => {
+  const parse = (agents: Asked, { config }: Settings): Query => {
     const { timezone, limitMax } = config.server;
     const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
-    const parsed = parseQueryRequest(rawQueryOf(words, options, schema), {
-      schema,
-      now: Date.now(),
-      timezone,
-      ...limits,
-    });
-    return follows ? followedQuery(parsed) : parsed;
+    const parsed = queryIn(agents, words, options, { now: Date.now(), timezone, ...limits });
+    return follows ? { ...parsed, ...followedQuery(parsed) } : parsed;
   };
   const answer = async (store: RecordStore, asked: Query, { config }: Settings): Promise<void> => {
     if (explain) describeQuery(asked, store).forEach(tell);
@@ -198,33 +204,27 @@ export async function query(
     output.end();
     if (explain) describeStats(scan.stats).forEach(tell);
   };
-  if (!agent.includes(','))
-    return askAgent(flags, 'query', agent, parse, (store, asked, _, settings) =>
-      answer(store, asked, settings),
-    );
-  return askAgents(flags, 'query', agentNames(agent), async (store, settings) => {
-    const { timezone, limitMax } = settings.config.server;
-    const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
-    const query = severalQueryOf(store, words, options, { now: Date.now(), timezone, ...limits });
-    await answer(store, follows ? { ...query, ...followedQuery(query) } : query, settings);
-  });
+  return askAgents(flags, 'query', agent, parse, answer);
 }
 
-/** Parses the words and options of a query of several agents, as `rawQueryOf` and `parseQueryRequest` those of one. */
-export function severalQueryOf(
-  store: SeveralStore,
+/** Parses the words and options of a query of one agent or of several, as the route parses its parameters. */
+export function queryIn(
+  asked: Asked,
   words: readonly string[],
-  { since, until, ...common }: Readonly<Record<string, readonly string[] | undefined>>,
-  context: Omit<QueryContext, 'schema'>,
-): SeveralQuery {
-  const { schema } = store;
-  const asked = parseSeveralRequest(store, rawQueryOf(words, common, schema), { ...context, schema });
-  const within = predicatesWithin(store, { since, until }, context);
-  const of = asked.of.map((predicates, k) => {
+  options: Readonly<Record<string, readonly string[] | undefined>>,
+  others: Omit<QueryContext, 'schema'>,
+): Query | SeveralQuery {
+  const { schema } = asked;
+  const context = { ...others, schema };
+  if (!('stores' in asked)) return parseQueryRequest(rawQueryOf(words, options, schema), context);
+  const { since, until, ...common } = options;
+  const query = parseSeveralRequest(asked, rawQueryOf(words, common, schema), context);
+  const within = predicatesWithin(asked, { since, until }, context);
+  const of = query.of.map((predicates, k) => {
     const more = within[k]!;
     return predicates === null || more === null ? null : [...predicates, ...more];
   });
-  return { ...asked, of };
+  return { ...query, of };
 }
 
 /**
@@ -241,26 +241,6 @@ export function predicatesWithin(
     if (!schema.fields.some(({ type }) => type === 'time')) return null;
     return readParameters(rawQueryOf([], { since, until }, schema), [], { ...context, schema }).predicates;
   });
-}
-
-/** Opens the archive for a question about several agents. */
-export async function askAgents(
-  flags: GlobalFlags & { readonly workers?: number },
-  role: string,
-  names: readonly string[],
-  run: (store: SeveralStore, settings: Settings) => Promise<void>,
-): Promise<number> {
-  const settings = await readSettings(flags);
-  const written: Awaited<ReturnType<typeof chooseAgent>>[] = [];
-  for (const name of names) written.push(await chooseAgent(settings, name));
-  await withWorkers(settings, 'read', role, flags.workers, async (archive) => {
-    const stores: AgentStore[] = [];
-    for (const agent of written)
-      stores.push(await archive.agent(agent.name, (await completed(archive, agent)).schema));
-    const [first, ...others] = stores;
-    await run(first!.joined(others), settings);
-  });
-  return exitDone;
 }
 
 /** The flags that choose how records are written. */
