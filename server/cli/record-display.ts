@@ -202,7 +202,6 @@ export interface RecordView {
  * one piece of an answer has to be in memory. Texts of records are escaped, so that a terminal can't interpret them.
  */
 export class RecordDisplay {
-  readonly #view: RecordView;
   readonly #titles: readonly string[];
   readonly #widths: NaturalWidths;
   #layout: Layout | null = null;
@@ -211,8 +210,7 @@ export class RecordDisplay {
   first: string | null = null;
   last: string | null = null;
 
-  constructor(view: RecordView) {
-    this.#view = view;
+  constructor(private readonly view: RecordView) {
     this.#titles = view.fields.map(({ name, type }) =>
       printable(type === 'time' ? `${name} (${view.zone})` : name),
     );
@@ -221,7 +219,7 @@ export class RecordDisplay {
 
   /** Number of fields that have no column. */
   get hidden(): number {
-    return this.#view.wraps ? 0 : (this.#layout?.hidden.length ?? 0);
+    return this.view.wraps ? 0 : (this.#layout?.hidden.length ?? 0);
   }
 
   /** Formats records given as whole JSON Lines. Returns the text to print. */
@@ -234,7 +232,7 @@ export class RecordDisplay {
     this.count += records.length;
     this.first ??= records[0]!.cursor;
     this.last = records.at(-1)!.cursor;
-    const { fields, zone, wraps, isChosen } = this.#view;
+    const { fields, zone, wraps, isChosen } = this.view;
     const width = this.#screenWidth();
     const rows = records.map(({ values }) =>
       fields.map(({ name, type }) => cellText(type, values.get(name), zone)),
@@ -250,17 +248,17 @@ export class RecordDisplay {
   }
 
   #screenWidth(): number | null {
-    const width = this.#view.screenWidth();
+    const width = this.view.screenWidth();
     return width === null ? null : Math.max(screenWidthMin, width);
   }
 
   #header(columns: readonly LaidColumn[]): string {
     const cells = columns.map(({ field, width, role }) => fittedText(this.#titles[field]!, width, role));
-    return this.#joined(columns, cells, (text) => this.#view.paint(text, 'bold'));
+    return this.#joined(columns, cells, (text) => this.view.paint(text, 'bold'));
   }
 
   #line(columns: readonly LaidColumn[], { values }: LogRecord, row: readonly string[]): string {
-    const isWhole = this.#view.screenWidth() === null;
+    const isWhole = this.view.screenWidth() === null;
     const cells = columns.map(({ field, width, role }) =>
       isWhole ? oneLine(row[field]!) : fittedText(row[field]!, width, role),
     );
@@ -268,8 +266,8 @@ export class RecordDisplay {
   }
 
   #painted(text: string, { field, role }: LaidColumn, values: LogRecord['values']): string {
-    const colour = cellColour(role, values.get(this.#view.fields[field]!.name));
-    return colour === null ? text : this.#view.paint(text, colour);
+    const colour = cellColour(role, values.get(this.view.fields[field]!.name));
+    return colour === null ? text : this.view.paint(text, colour);
   }
 
   /** Joins cells to a line. Cells are padded before they are coloured, as colour codes would count as width. */
@@ -283,7 +281,7 @@ export class RecordDisplay {
       .slice(0, last + 1)
       .map((cell, i) => {
         const { width, field } = columns[i]!;
-        const isNumber = ['int', 'float'].includes(this.#view.fields[field]!.type);
+        const isNumber = ['int', 'float'].includes(this.view.fields[field]!.type);
         const padded = isNumber
           ? padStartToWidth(cell, width)
           : i === last
@@ -297,7 +295,7 @@ export class RecordDisplay {
   /** A record in full: cells are wrapped within their columns, and fields without a column are listed below. */
   #wholeRecord({ values }: LogRecord, row: readonly string[]): string[] {
     const { columns, hidden } = this.#layout!;
-    const { fields, paint } = this.#view;
+    const { fields, paint } = this.view;
     const cells = columns.map(({ field, width }) =>
       manyLines(row[field]!).flatMap((line) =>
         this.#screenWidth() === null ? [line] : wrapToWidth(line, width),

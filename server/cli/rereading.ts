@@ -37,21 +37,19 @@ const retryMs = 60_000;
 export class Rereading {
   #working: Promise<void> = Promise.resolve();
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #things: readonly Rereadable[];
-  readonly #onSignal = (): void => this.#next(() => this.#around(() => this.#rereadAll()));
-  readonly #around: (work: () => Promise<void>) => Promise<void>;
+  readonly #onSignal = (): void => this.#next(() => this.around(() => this.#rereadAll()));
 
   /** @param around wraps the work that a signal causes, to report it to the service manager */
-  constructor(things: readonly Rereadable[], around: (work: () => Promise<void>) => Promise<void>) {
-    this.#things = things;
-    this.#around = around;
-  }
+  constructor(
+    private readonly things: readonly Rereadable[],
+    private readonly around: (work: () => Promise<void>) => Promise<void>,
+  ) {}
 
   /** Starts to listen for SIGHUP and, with `watch`, to watch. Changes after this has resolved are noticed. */
   async listen(watch: boolean): Promise<void> {
     process.on('SIGHUP', this.#onSignal);
     this.#every(retryMs, async () => {
-      for (const thing of this.#things) await thing.retry?.();
+      for (const thing of this.things) await thing.retry?.();
     });
     if (!watch) return;
     const seen = new Map<Rereadable, string>();
@@ -76,12 +74,12 @@ export class Rereading {
   }
 
   async #rereadAll(): Promise<void> {
-    for (const thing of this.#things) await thing.reread('SIGHUP');
+    for (const thing of this.things) await thing.reread('SIGHUP');
   }
 
   /** Reads the things again whose fingerprint has changed. The first call only takes the fingerprints. */
   async #look(seen: Map<Rereadable, string>): Promise<void> {
-    for (const thing of this.#things) {
+    for (const thing of this.things) {
       const before = seen.get(thing);
       const now = await thing.fingerprint().catch(messageOf);
       seen.set(thing, now);

@@ -464,29 +464,27 @@ const firstLookMs = 500;
 /** The agents of the writer, kept up to date. */
 class ReaderAgents {
   readonly served = new ServedAgents<ConsoleAgent>();
-  readonly #archive: ReaderArchive;
-  readonly #log: CollectLog;
   #trouble = '';
 
-  constructor(archive: ReaderArchive, log: CollectLog) {
-    this.#archive = archive;
-    this.#log = log;
-  }
+  constructor(
+    private readonly archive: ReaderArchive,
+    private readonly log: CollectLog,
+  ) {}
 
   /** Updates the agents from the writer. Returns whether it answered. Logs a problem once, and logs when it is over. */
   async look(): Promise<boolean> {
     try {
-      const { served, leftOut } = await this.#archive.agents();
+      const { served, leftOut } = await this.archive.agents();
       const names = new Set(served.toSorted());
       this.served.leftOut.clear();
       for (const [name, reason] of leftOut) this.served.leftOut.set(name, reason);
       for (const name of this.served.keys())
         if (!names.has(name)) {
           this.served.delete(name);
-          this.#archive.forget(name);
+          this.archive.forget(name);
         }
       for (const name of names) if (!this.served.has(name)) this.served.set(name, this.#open(name));
-      const troubles = await this.#archive.troubles();
+      const troubles = await this.archive.troubles();
       this.#tell(troubles.map(({ reason }) => reason).join('; '));
       return true;
     } catch (error) {
@@ -497,7 +495,7 @@ class ReaderAgents {
   }
 
   #open(name: string): ConsoleAgent {
-    const store = this.#archive.agent(name);
+    const store = this.archive.agent(name);
     const definition = {
       get fields() {
         return store.schema.fields;
@@ -509,9 +507,9 @@ class ReaderAgents {
   #tell(trouble: string): void {
     if (trouble === this.#trouble) return;
     this.#trouble = trouble;
-    const writer = this.#archive.location;
-    if (trouble === '') this.#log.info({ writer }, `the writer ${writer} answers again`);
-    else this.#log.warn({ writer }, trouble);
+    const writer = this.archive.location;
+    if (trouble === '') this.log.info({ writer }, `the writer ${writer} answers again`);
+    else this.log.warn({ writer }, trouble);
   }
 }
 

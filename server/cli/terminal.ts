@@ -339,15 +339,13 @@ export function drawBar(label: string, fraction: number | null, detail: string, 
  * takes only seconds.
  */
 export class Progress {
-  readonly #label: string;
   #fraction: number | null = 0;
   #detail = '';
   #bar: SingleBar | undefined;
   #isOver = false;
   #toldMs = Date.now();
 
-  constructor(label: string) {
-    this.#label = label;
+  constructor(private readonly label: string) {
     if (process.stderr.isTTY) void this.#begin();
   }
 
@@ -356,7 +354,7 @@ export class Progress {
     const { SingleBar } = await import('cli-progress');
     if (this.#isOver) return;
     this.#bar = new SingleBar({
-      format: () => drawBar(this.#label, this.#fraction, this.#detail, process.stderr.columns || 80),
+      format: () => drawBar(this.label, this.#fraction, this.#detail, process.stderr.columns || 80),
       fps: 8,
       stream: process.stderr,
       clearOnComplete: true,
@@ -375,7 +373,7 @@ export class Progress {
     if (nowMs - this.#toldMs < linesEveryMs) return;
     this.#toldMs = nowMs;
     const percent = fraction === null ? [] : [`${Math.floor(fraction * 100)} %`];
-    tell(`${this.#label}: ${[...percent, ...(detail === '' ? [] : [detail])].join(', ')}`);
+    tell(`${this.label}: ${[...percent, ...(detail === '' ? [] : [detail])].join(', ')}`);
   }
 
   /** Shows how much is done, without figures. */

@@ -35,12 +35,10 @@ export interface RouterOptions {
 /** Dispatches the requests to the console to its routes. */
 export class ConsoleRouter {
   readonly #rules: CheckRules;
-  readonly #options: RouterOptions;
   /** Undefined until the archive is open. */
   #routes: ConsoleRoutes | undefined;
 
-  constructor(options: RouterOptions) {
-    this.#options = options;
+  constructor(private readonly options: RouterOptions) {
     this.#rules = { methods, hosts: options.hosts };
   }
 
@@ -55,7 +53,7 @@ export class ConsoleRouter {
 
   // Async, so that what a route throws is a rejection.
   async #answer(request: TransportRequest, response: TransportResponse): Promise<void> {
-    const probe = routeOf(request.rawPath, this.#options.probes);
+    const probe = routeOf(request.rawPath, this.options.probes);
     const target = checkRequest(request, probe === undefined ? this.#rules : probeRules);
     if (probe !== undefined) {
       return probe.answer(request, response, target, this.#prober(request));
@@ -73,18 +71,18 @@ export class ConsoleRouter {
 
   /** The route of the page and its files. */
   #pageOf(path: string): ConsoleRoute | undefined {
-    const { viewer } = this.#options;
+    const { viewer } = this.options;
     return viewer.hasFile(path) ? viewer : undefined;
   }
 
   /** The caller of a probe. Most probes send no token and are answered all the same; a wrong token is refused. */
   #prober(request: TransportRequest): Caller {
     const hasNone = request.header('authorization') === undefined;
-    return hasNone && this.#options.guard?.isClosed === true ? stranger : this.#identify(request);
+    return hasNone && this.options.guard?.isClosed === true ? stranger : this.#identify(request);
   }
 
   #identify(request: TransportRequest): Caller {
-    const { guard, proxies } = this.#options;
+    const { guard, proxies } = this.options;
     const client = proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
     return guard?.identify(request.header('authorization'), client, Date.now()) ?? anybody;
   }
@@ -94,7 +92,7 @@ export class ConsoleRouter {
     if (problem.delayMs > 0) await delay(problem.delayMs);
     if (response.isGone) return;
     if (problem.status === 500)
-      this.#options.log(`${request.rawPath} of the console failed: ${describeFailure(error)}`);
+      this.options.log(`${request.rawPath} of the console failed: ${describeFailure(error)}`);
     sendProblem(response, problem);
   }
 }

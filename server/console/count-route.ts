@@ -39,15 +39,12 @@ const contentTypes = { json: 'application/json', csv: 'text/csv; charset=utf-8; 
  */
 export class CountRoute implements ConsoleRoute {
   readonly rights = 'by agent';
-  readonly #agents: ConsoleAgents;
-  readonly #admission: Admission;
-  readonly #options: CountOptions;
 
-  constructor(agents: ConsoleAgents, admission: Admission, options: CountOptions) {
-    this.#agents = agents;
-    this.#admission = admission;
-    this.#options = options;
-  }
+  constructor(
+    private readonly agents: ConsoleAgents,
+    private readonly admission: Admission,
+    private readonly options: CountOptions,
+  ) {}
 
   answer(
     request: TransportRequest,
@@ -56,9 +53,9 @@ export class CountRoute implements ConsoleRoute {
     caller: Caller,
   ): Promise<void> {
     const names = parseAgentsPath(rawPath, 'count');
-    const [first, ...others] = names.map((name) => findAgent(name, caller, this.#agents).store);
+    const [first, ...others] = names.map((name) => findAgent(name, caller, this.agents).store);
     const store = others.length === 0 ? first! : first!.joined(others);
-    const { timezone, now } = this.#options;
+    const { timezone, now } = this.options;
     const context = { schema: store.schema, timezone, now: now() };
     const isSeveral = 'stores' in store;
     const asked = isSeveral
@@ -79,20 +76,20 @@ export class CountRoute implements ConsoleRoute {
   ): Promise<void> {
     const { agent, client, packs } = asker;
     const startMs = performance.now();
-    const { queryTimeoutMs: timeoutMs } = this.#options;
+    const { queryTimeoutMs: timeoutMs } = this.options;
     const late =
       `the count ran longer than ${timeoutMs / 1000} s, the time limit of this server: add filters, or choose a ` +
       'shorter time';
     try {
       const wish = { client, response, timeoutMs, late };
-      const { body, stats } = await inSlot(this.#admission, wish, async (signal) => {
+      const { body, stats } = await inSlot(this.admission, wish, async (signal) => {
         const counts = await countIn(store, asked, signal);
         const text = asked.format === 'csv' ? countCsv(asked, counts) : countJson(agent, asked, counts);
         return { body: Buffer.from(text), stats: counts.stats };
       });
       const timing = serverTiming(stats, performance.now() - startMs);
       // Each list of agents would be a series of its own among the metrics.
-      this.#options.tally.scanned(agent.includes(',') ? 'several agents' : agent, stats, body.length);
+      this.options.tally.scanned(agent.includes(',') ? 'several agents' : agent, stats, body.length);
       this.#note(asker, startMs, { failure: null, stats, bytes: body.length });
       const head = { ...headOf(asked), timing };
       if (packs && body.length <= answerBytesMax) await response.send(packed(head), gzippedAtOnce(body));
@@ -107,7 +104,7 @@ export class CountRoute implements ConsoleRoute {
 
   /** Adds the count to the slow list where it was slow. */
   #note(asker: Asker, startMs: number, cost: Pick<SlowCost, 'failure' | 'stats' | 'bytes'>): void {
-    const { slow, now } = this.#options;
+    const { slow, now } = this.options;
     const totalMs = performance.now() - startMs;
     if (!slow.isSlow(totalMs, cost.stats)) return;
     slow.add('count', asker, { ...cost, timeMs: now() - totalMs, firstMs: totalMs, totalMs });

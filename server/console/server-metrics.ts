@@ -164,12 +164,10 @@ class QueryDurations extends Histogram<'le' | 'status'> {
 /** Writes the figures of a server in the text format of Prometheus. */
 export class ServerMetrics {
   readonly #registry = new Registry();
-  readonly #read: () => Promise<ServerFigures>;
   #newest!: ServerFigures;
 
   /** @param read returns the current figures; called once per request */
-  constructor(read: () => Promise<ServerFigures>) {
-    this.#read = read;
+  constructor(private readonly read: () => Promise<ServerFigures>) {
     const newest = (): ServerFigures => this.#newest;
     registerProcess(this.#registry);
     new QueryDurations(this.#registry, newest);
@@ -184,7 +182,7 @@ export class ServerMetrics {
 
   /** Takes the current figures and writes them. */
   async text(): Promise<string> {
-    this.#newest = await this.#read();
+    this.#newest = await this.read();
     return this.#registry.metrics();
   }
 }

@@ -58,7 +58,6 @@ interface BacklogReader {
  * that, they miss events, and each of them has to read the rest of the state by itself.
  */
 class Backlog {
-  readonly #work: BacklogWork;
   readonly #log: EventLog;
   readonly #pieces: TimedPieces;
   readonly #readers = new Set<BacklogReader>();
@@ -74,8 +73,7 @@ class Backlog {
   /** Resolves the wait of the scan for slow readers. */
   #onRoom: (() => void) | undefined;
 
-  constructor(work: BacklogWork) {
-    this.#work = work;
+  constructor(private readonly work: BacklogWork) {
     // A single reader has taken all events before the next ones are read, so there is nothing to bound.
     this.#log = new EventLog(work.isShared ? work.room.budget : { bytes: 0 });
     this.#pieces = new TimedPieces(work.timeoutMs);
@@ -95,7 +93,7 @@ class Backlog {
 
   /** Bytes of events that are kept for readers which have not taken them, and that `shrink` can free. */
   get spareBytes(): number {
-    return this.#work.isShared ? this.#log.bytes : 0;
+    return this.work.isShared ? this.#log.bytes : 0;
   }
 
   join(reader: BacklogReader): void {
@@ -132,7 +130,7 @@ class Backlog {
   #closeEntry(): void {
     if (this.#isOpen) {
       this.#isOpen = false;
-      this.#work.onClosed();
+      this.work.onClosed();
     }
     this.#tidy();
   }
@@ -145,7 +143,7 @@ class Backlog {
     this.#isOver = true;
     this.#pieces.interrupt(new LogstrataError('cancelled', 'nobody catches up any more'));
     void this.#pieces.close();
-    this.#work.onOver();
+    this.work.onOver();
   }
 
   /** Drops the oldest events until at most `bytes` are kept. Readers that have not taken them miss them. */
@@ -167,11 +165,11 @@ class Backlog {
       throw error;
     }
     this.#reading = undefined;
-    this.#work.room.check();
+    this.work.room.check();
   }
 
   async #begin(): Promise<void> {
-    const { begin, onTurn } = this.#work;
+    const { begin, onTurn } = this.work;
     await this.#pieces.start(async (signal) => {
       const { scan, state } = await begin({ signal, lends: true, onTurn });
       this.#state = state;
@@ -271,15 +269,12 @@ interface OpenBacklog {
  * backlog. It is read from the lowest place of those that wait when it is begun, and each client leaves out what is before its own place.
  */
 export class Backlogs {
-  readonly #group: BacklogGroup;
   readonly #waiting = new Set<BacklogPlace>();
   /** All that are being read or kept; null for those which one client has for itself. */
   readonly #backlogs = new Map<Backlog, OpenBacklog | null>();
   #arrivals = 0;
 
-  constructor(group: BacklogGroup) {
-    this.#group = group;
-  }
+  constructor(private readonly group: BacklogGroup) {}
 
   /** The backlogs that are being read, or kept for clients that may come. */
   get all(): Iterable<Backlog> {
@@ -335,7 +330,7 @@ export class Backlogs {
    */
   async #isFresh({ state }: Backlog, open: OpenBacklog, place: BacklogPlace): Promise<boolean> {
     if (state === undefined || isBeyond(place.query.after!, state.seen.last)) return false;
-    const now = await this.#group.followed.store.seen();
+    const now = await this.group.followed.store.seen();
     if (open.compared?.runs !== now.runs)
       open.compared = { runs: now.runs, continues: state.seen.isContinuedBy(now) };
     return open.compared.continues;
@@ -354,13 +349,13 @@ export class Backlogs {
 
   /** Begins a backlog for one client: the records that have become visible since `before`. */
   beginAdded(before: Seen, onTurn: (waits: boolean) => void): BacklogPlace {
-    const query = allAfter(this.#group.followed, beforeAll);
+    const query = allAfter(this.group.followed, beforeAll);
     return this.#single(query, this.#newest(query, before), onTurn);
   }
 
   /** Begins a backlog for one client: the records of a state after a position. */
   beginRest(after: Position, state: BacklogState, onTurn: (waits: boolean) => void): BacklogPlace {
-    const { followed } = this.#group;
+    const { followed } = this.group;
     const query = allAfter(followed, after);
     const begin: BacklogScan = async (options) => ({
       scan: await followed.store.scanSeen(query, state.seen, options),
@@ -382,7 +377,7 @@ export class Backlogs {
 
   /** The scan of the newest state, or of what it has besides the records of an earlier one. */
   #newest(query: Query, before: Seen | null): BacklogScan {
-    const { followed, logEnd, firstNewReading } = this.#group;
+    const { followed, logEnd, firstNewReading } = this.group;
     return async (options) => {
       // Log entries are taken from here on: what the group reads during the scan must not be missed.
       const next = logEnd();
@@ -392,7 +387,7 @@ export class Backlogs {
   }
 
   #make(begin: BacklogScan, open: OpenBacklog | null, onTurn: (waits: boolean) => void): Backlog {
-    const { timeoutMs, room, onUnneeded: onClosed } = this.#group;
+    const { timeoutMs, room, onUnneeded: onClosed } = this.group;
     const onOver = (): void => void this.#backlogs.delete(backlog);
     const backlog = new Backlog({
       begin,

@@ -14,9 +14,6 @@ export function eventText(name: string, data: object): Buffer {
 
 /** One stream of server-sent events to one client. Writes happen one after another, at the client's pace. */
 export class EventStream {
-  readonly #response: TransportResponse;
-  readonly #head: ResponseHead;
-  readonly #watched: WatchedAnswer;
   /** The last write, which the client has not taken yet while `isWriting`. */
   #writing = done;
   #isWriting = false;
@@ -26,11 +23,11 @@ export class EventStream {
   /** Called when a write that had to wait for the client is complete, so that more can be written. */
   onFree: () => void = ignore;
 
-  constructor(response: TransportResponse, head: ResponseHead, watched: WatchedAnswer) {
-    this.#response = response;
-    this.#head = head;
-    this.#watched = watched;
-  }
+  constructor(
+    private readonly response: TransportResponse,
+    private readonly head: ResponseHead,
+    private readonly watched: WatchedAnswer,
+  ) {}
 
   /** Whether the client has not taken the last write yet. */
   get isWriting(): boolean {
@@ -50,16 +47,16 @@ export class EventStream {
     if (this.#isWriting) return this.#writing.then(() => this.write(bytes));
     if (this.#isEnded) return done;
     this.#lastMs = performance.now();
-    const writing = this.#response.write(this.#head, bytes);
-    if (!this.#response.isWaiting) {
-      this.#watched.took(bytes.length, this.#lastMs);
+    const writing = this.response.write(this.head, bytes);
+    if (!this.response.isWaiting) {
+      this.watched.took(bytes.length, this.#lastMs);
       return writing;
     }
     this.#isWriting = true;
-    this.#watched.waits(bytes.length, this.#lastMs);
+    this.watched.waits(bytes.length, this.#lastMs);
     this.#writing = writing.then(() => {
       this.#isWriting = false;
-      this.#watched.took(bytes.length, performance.now());
+      this.watched.took(bytes.length, performance.now());
       this.onFree();
     });
     return this.#writing;
@@ -75,12 +72,12 @@ export class EventStream {
   end(farewell: Buffer | null): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#watched.end();
+    this.watched.end();
     if (!this.#isWriting) {
       this.#finish(farewell);
       return;
     }
-    const timer = setTimeout(() => this.#response.break(), farewellMs).unref();
+    const timer = setTimeout(() => this.response.break(), farewellMs).unref();
     this.#writing.then(
       () => {
         clearTimeout(timer);
@@ -91,9 +88,9 @@ export class EventStream {
   }
 
   #finish(farewell: Buffer | null): void {
-    if (this.#response.isGone) return;
-    if (farewell !== null) this.#response.write(this.#head, farewell).catch(ignore);
-    this.#response.end();
+    if (this.response.isGone) return;
+    if (farewell !== null) this.response.write(this.head, farewell).catch(ignore);
+    this.response.end();
   }
 }
 
@@ -219,14 +216,11 @@ export interface LogRoom {
  * free memory. Indexes of entries start at 0 and are never reused.
  */
 export class EventLog {
-  readonly #budget: LogBudget;
   #entries: LogEntry[] = [];
   #first = 0;
   #bytes = 0;
 
-  constructor(budget: LogBudget) {
-    this.#budget = budget;
-  }
+  constructor(private readonly budget: LogBudget) {}
 
   /** Index of the oldest entry that is kept. */
   get first(): number {
@@ -268,6 +262,6 @@ export class EventLog {
 
   #count(bytes: number): void {
     this.#bytes += bytes;
-    this.#budget.bytes += bytes;
+    this.budget.bytes += bytes;
   }
 }

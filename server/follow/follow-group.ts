@@ -37,11 +37,7 @@ export class FollowGroup {
   readonly schema: Schema;
   /** Resolves when the state that the first reading continues from is known. */
   readonly ready: Promise<void>;
-  readonly #followed: Followed;
   readonly #query: Query;
-  readonly #timeoutMs: number;
-  readonly #room: LogRoom;
-  readonly #onOver: () => void;
   readonly #members = new Set<GroupMember>();
   readonly #endListening: () => void;
   /** Number of readings that have begun. */
@@ -55,15 +51,16 @@ export class FollowGroup {
   #isOver = false;
 
   /** @param onOver is called once, when the last member has left or the first state can't be read */
-  constructor(followed: Followed, timeoutMs: number, room: LogRoom, onOver: () => void) {
+  constructor(
+    private readonly followed: Followed,
+    private readonly timeoutMs: number,
+    private readonly room: LogRoom,
+    private readonly onOver: () => void,
+  ) {
     const { store } = followed;
     this.log = new EventLog(room.budget);
-    this.#room = room;
     this.schema = store.schema;
-    this.#followed = followed;
     this.#query = allAfter(followed, beforeAll);
-    this.#timeoutMs = timeoutMs;
-    this.#onOver = onOver;
     const logEnd = (): number => this.log.end;
     const firstNewReading = (): number => this.firstNewReading;
     const onUnneeded = (): void => this.#dropTaken();
@@ -75,7 +72,7 @@ export class FollowGroup {
   }
 
   get store(): RecordStore {
-    return this.#followed.store;
+    return this.followed.store;
   }
 
   /**
@@ -88,7 +85,7 @@ export class FollowGroup {
 
   /** Whether the group can take new members: it is open, and the agent still has the fields that the group was made for. */
   get isCurrent(): boolean {
-    return !this.#isOver && this.#followed.store.schema === this.schema;
+    return !this.#isOver && this.followed.store.schema === this.schema;
   }
 
   /** Bytes that `shrink` can free. */
@@ -116,7 +113,7 @@ export class FollowGroup {
 
   async #begin(): Promise<void> {
     try {
-      this.#seen = await this.#followed.store.seen();
+      this.#seen = await this.followed.store.seen();
     } catch (error) {
       this.#close();
       throw error;
@@ -148,10 +145,10 @@ export class FollowGroup {
   /** Reads the records that the newest state has and `seen` had not, and publishes them in the log. */
   async #read(seen: Seen): Promise<void> {
     const reading = ++this.#readings;
-    const pieces = new TimedPieces(this.#timeoutMs);
+    const pieces = new TimedPieces(this.timeoutMs);
     this.#pieces = pieces;
     try {
-      const { store } = this.#followed;
+      const { store } = this.followed;
       let bytes = 0;
       let patienceMs = followPatienceMs;
       await pieces.start(async (signal) => {
@@ -177,7 +174,7 @@ export class FollowGroup {
     for (const member of [...this.#members]) member.take();
     this.#dropTaken();
     this.shrink(followKeptBytesMax);
-    this.#room.check();
+    this.room.check();
   }
 
   /**
@@ -217,6 +214,6 @@ export class FollowGroup {
     this.#endListening();
     this.#pieces?.interrupt(new LogstrataError('cancelled', 'nobody follows any more'));
     this.log.dropBefore(this.log.end);
-    this.#onOver();
+    this.onOver();
   }
 }

@@ -47,7 +47,6 @@ export interface FollowRequest {
  * groups take, and ends streams whose clients are too slow or may not follow any longer.
  */
 export class Followers {
-  readonly #options: FollowOptions;
   readonly #watch: AnswerWatch;
   readonly #permits = new Semaphore(catchUpsMax);
   readonly #budget: LogBudget = { bytes: 0 };
@@ -55,8 +54,7 @@ export class Followers {
   readonly #followers = new Set<Follower>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: FollowOptions) {
-    this.#options = options;
+  constructor(private readonly options: FollowOptions) {
     const { clientRateMin } = options;
     // Streams have no time limit: only the rate of the client is watched.
     this.#watch = new AnswerWatch({ clientRateMin, answerTimeoutMs: Infinity });
@@ -77,7 +75,7 @@ export class Followers {
    * failures end the stream and are logged.
    */
   follow({ agent, store, query, head, response, objection, onBegin }: FollowRequest): Promise<void> {
-    const { followersMax, queryTimeoutMs } = this.#options;
+    const { followersMax, queryTimeoutMs } = this.options;
     if (this.#followers.size >= followersMax)
       throw new ProblemError(503, `${followersMax} clients are following, the maximum`, {
         headers: { 'Retry-After': '5' },
@@ -88,7 +86,7 @@ export class Followers {
       response,
       head,
       this.#watch.begin((reason) => {
-        this.#options.log(`a stream was cut off: ${reason.message}`);
+        this.options.log(`a stream was cut off: ${reason.message}`);
         response.break();
       }),
     );
@@ -102,7 +100,7 @@ export class Followers {
         objection: objection ?? ((): null => null),
         onBegin: onBegin ?? ((): void => undefined),
         onOver: () => this.#forget(follower),
-        onFailure: (error) => this.#options.log(`a stream failed: ${describeFailure(error)}`),
+        onFailure: (error) => this.options.log(`a stream failed: ${describeFailure(error)}`),
       },
       query.after,
     );
@@ -126,7 +124,7 @@ export class Followers {
     };
     const group: FollowGroup = new FollowGroup(
       followed,
-      this.#options.queryTimeoutMs,
+      this.options.queryTimeoutMs,
       { budget: this.#budget, check: () => this.#shrink() },
       forget,
     );
@@ -157,7 +155,7 @@ export class Followers {
     for (const follower of [...this.#followers]) {
       const { group, followed, stream } = follower;
       if (follower.isRefused(Date.now())) continue;
-      if (group.isCurrent && this.#options.lookup(followed.agent) === followed.store) stream.comment(nowMs);
+      if (group.isCurrent && this.options.lookup(followed.agent) === followed.store) stream.comment(nowMs);
       else follower.end();
     }
   }

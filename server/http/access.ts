@@ -37,14 +37,11 @@ interface FailingClient {
 export class FailedTokens {
   /** By client address, ordered by the time of the last wrong token, oldest first. */
   readonly #clients = new Map<string, FailingClient>();
-  readonly #log: (message: string) => void;
   /** Refusals that are being delayed, of all clients. */
   #slowed = 0;
 
   /** @param log is called at a client's 1st, 10th, 100th, … wrong token */
-  constructor(log: (message: string) => void) {
-    this.#log = log;
-  }
+  constructor(private readonly log: (message: string) => void) {}
 
   /**
    * Counts a wrong token. Returns what it is answered with: `refusal`, delayed if the client has sent many, or 429 where too many refusals
@@ -83,7 +80,7 @@ export class FailedTokens {
       this.#clients.delete(oldest!);
     }
     if (isPowerOfTen(failing.failures))
-      this.#log(
+      this.log(
         `${client} has sent ${failing.failures === 1 ? 'a wrong token' : `${failing.failures} wrong tokens`}`,
       );
     return failing;
@@ -167,8 +164,6 @@ const noDigest = Buffer.alloc(32);
 
 /** Checks the tokens of requests to one listener. As long as no token was made for the listener, everybody is let in. */
 export class ListenerGuard {
-  readonly #listener: ListenerName;
-  readonly #failed: FailedTokens;
   #tokens: ReadonlyMap<string, KnownToken> = new Map();
   #isAlwaysClosed = false;
   #isRequired = false;
@@ -177,10 +172,10 @@ export class ListenerGuard {
   /** Number of wrong tokens since the start. */
   failures = 0;
 
-  constructor(listener: ListenerName, failed: FailedTokens) {
-    this.#listener = listener;
-    this.#failed = failed;
-  }
+  constructor(
+    private readonly listener: ListenerName,
+    private readonly failed: FailedTokens,
+  ) {}
 
   /** Whether the listener asks for a token. */
   get isClosed(): boolean {
@@ -194,8 +189,8 @@ export class ListenerGuard {
 
   /** Replaces the tokens by those of `tokens` that are for this listener, which requires one where `listeners` names it, too. */
   take(tokens: readonly Token[], listeners: readonly ListenerName[] = []): void {
-    this.#isRequired = listeners.includes(this.#listener);
-    const own = tokens.filter(({ listeners }) => listeners.includes(this.#listener));
+    this.#isRequired = listeners.includes(this.listener);
+    const own = tokens.filter(({ listeners }) => listeners.includes(this.listener));
     this.#tokens = new Map(own.map((token) => [token.id, { token, caller: this.#holderOf(token) }]));
   }
 
@@ -221,7 +216,7 @@ export class ListenerGuard {
     const known = this.#find(text);
     if (known !== undefined && isInForce(known.token, nowMs)) return known.caller;
     this.failures++;
-    throw this.#failed.refuse(client, wrongToken(known?.token), performance.now());
+    throw this.failed.refuse(client, wrongToken(known?.token), performance.now());
   }
 
   /**

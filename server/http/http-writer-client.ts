@@ -92,13 +92,11 @@ interface Answer {
  */
 export class HttpWriterClient implements WriterClient {
   readonly address: string;
-  readonly #options: HttpWriterClientOptions;
   readonly #agent: http.Agent;
   readonly #isSecure: boolean;
 
-  constructor(options: HttpWriterClientOptions) {
+  constructor(private readonly options: HttpWriterClientOptions) {
     this.address = options.address;
-    this.#options = options;
     this.#isSecure = options.address.startsWith('https:');
     const pooled = { keepAlive: true, maxSockets: connectionsMax };
     const { ca } = options;
@@ -162,7 +160,7 @@ export class HttpWriterClient implements WriterClient {
 
   async #askOnce(path: string, { bytesMax, timeoutMs, signal }: Asked): Promise<Answer> {
     signal?.throwIfAborted();
-    const { token } = this.#options;
+    const { token } = this.options;
     const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
     const late = new AbortController();
     const why = this.#failure(`has not answered for ${timeoutMs / 1000} s`);

@@ -91,14 +91,11 @@ export interface OpenConnection {
  * connections, the oldest one without an answer under way. So idle connections can't keep other clients out.
  */
 export class OpenConnections<Connection extends OpenConnection> {
-  readonly #max: number;
   /** By address, the oldest connection of each first. */
   readonly #byAddress = new Map<string, Set<Connection>>();
   #count = 0;
 
-  constructor(max: number) {
-    this.#max = max;
-  }
+  constructor(private readonly max: number) {}
 
   /** Adds a connection. If that makes too many, destroys another one, or this one if no other can be spared. */
   add(connection: Connection): void {
@@ -106,7 +103,7 @@ export class OpenConnections<Connection extends OpenConnection> {
     const connections = this.#byAddress.get(address) ?? new Set();
     this.#byAddress.set(address, connections.add(connection));
     this.#count++;
-    if (this.#count > this.#max) (this.#dispensable() ?? connection).destroy();
+    if (this.#count > this.max) (this.#dispensable() ?? connection).destroy();
   }
 
   /** Forgets a connection that has closed. Further calls do nothing. */

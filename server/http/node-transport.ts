@@ -116,10 +116,8 @@ class NodeRequest implements TransportRequest {
   readonly version: string;
   readonly rawPath: string;
   readonly rawQuery: string;
-  readonly #request: IncomingMessage;
 
-  constructor(request: IncomingMessage) {
-    this.#request = request;
+  constructor(private readonly request: IncomingMessage) {
     this.method = request.method!;
     this.version = request.httpVersion;
     const target = request.url!;
@@ -129,14 +127,14 @@ class NodeRequest implements TransportRequest {
   }
 
   get remoteAddress(): string {
-    const address = this.#request.socket.remoteAddress ?? '';
+    const address = this.request.socket.remoteAddress ?? '';
     return address.startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address;
   }
 
   /** Looks headers up in the table that Node has made, except Host, of which that table has only the first line. */
   header(name: string): string | undefined {
-    if (name === 'host') return headerOf(this.#request.rawHeaders, name);
-    const value = this.#request.headers[name];
+    if (name === 'host') return headerOf(this.request.rawHeaders, name);
+    const value = this.request.headers[name];
     return typeof value === 'object' ? value.join(', ') : value;
   }
 }
@@ -149,9 +147,6 @@ const done = Promise.resolve();
 
 /** One answer on node:http. Bodies are handed to the operating system without a copy. */
 class NodeResponse implements TransportResponse {
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #connection: NodeConnection;
   #isWatched = false;
   #whenGone: (() => void) | undefined;
   /** Number of pieces for which Node has not confirmed that the operating system has taken them. */
@@ -159,10 +154,11 @@ class NodeResponse implements TransportResponse {
   /** The caller of `write` that waits until all pieces are confirmed. */
   #waiter: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, connection: NodeConnection) {
-    this.#request = request;
-    this.#response = response;
-    this.#connection = connection;
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    private readonly connection: NodeConnection,
+  ) {
     // Without a listener a failed write would end the process; `close` follows in any case.
     response.on('error', ignore);
   }
@@ -172,7 +168,7 @@ class NodeResponse implements TransportResponse {
   }
 
   get isGone(): boolean {
-    return this.#request.socket.destroyed && !this.#response.writableFinished;
+    return this.request.socket.destroyed && !this.response.writableFinished;
   }
 
   whenGone(call: () => void): void {
@@ -183,11 +179,11 @@ class NodeResponse implements TransportResponse {
 
   send(head: ResponseHead, body: Uint8Array | null): Promise<void> {
     if (this.isGone) return done;
-    const response = this.#response;
+    const response = this.response;
     assert(!response.headersSent, 'a response is sent once');
     this.#writeHead(head, body?.length);
-    const sent = this.#request.method === 'HEAD' ? null : body;
-    if (head.closes === true && !this.#request.complete) this.#endBehindRequest(sent);
+    const sent = this.request.method === 'HEAD' ? null : body;
+    if (head.closes === true && !this.request.complete) this.#endBehindRequest(sent);
     else if (sent === null) response.end();
     else response.end(sent);
     if (response.writableFinished) return done;
@@ -197,11 +193,11 @@ class NodeResponse implements TransportResponse {
 
   write(head: ResponseHead, piece: Uint8Array): Promise<void> {
     if (this.isGone) return Promise.reject(clientGoneError());
-    const { socket } = this.#request;
+    const { socket } = this.request;
     socket.cork();
-    if (!this.#response.headersSent) this.#writeHead(head, undefined);
+    if (!this.response.headersSent) this.#writeHead(head, undefined);
     this.#unconfirmed++;
-    this.#response.write(piece, () => this.#confirm());
+    this.response.write(piece, () => this.#confirm());
     socket.uncork();
     // The operating system has taken all of it.
     if (socket.writableLength === 0) return done;
@@ -212,32 +208,32 @@ class NodeResponse implements TransportResponse {
 
   end(): void {
     if (this.isGone) return;
-    this.#response.end();
-    if (!this.#response.writableFinished) this.#limitWait();
+    this.response.end();
+    if (!this.response.writableFinished) this.#limitWait();
   }
 
   break(): void {
-    this.#connection.reset();
+    this.connection.reset();
   }
 
   #confirm(): void {
     this.#unconfirmed--;
     if (this.#unconfirmed > 0 || this.#waiter === undefined) return;
     // The client has taken everything. Now it may wait for the server, so its silence no longer counts.
-    this.#request.socket.setTimeout(0);
+    this.request.socket.setTimeout(0);
     this.#waiter.resolve();
     this.#waiter = undefined;
   }
 
   /** Has Node end the connection if the client takes nothing for `clientTimeoutMs`. After the answer Node's own limits apply again. */
   #limitWait(): void {
-    this.#request.socket.setTimeout(this.#connection.transport.clientTimeoutMs);
+    this.request.socket.setTimeout(this.connection.transport.clientTimeoutMs);
   }
 
   #watch(): void {
     if (this.#isWatched) return;
     this.#isWatched = true;
-    this.#response.on('close', () => {
+    this.response.on('close', () => {
       if (!this.isGone) return;
       this.#waiter?.reject(clientGoneError());
       this.#whenGone?.();
@@ -248,11 +244,11 @@ class NodeResponse implements TransportResponse {
     const lines = [...linesOf(head.headers)];
     if (head.timing !== undefined) lines.push('Server-Timing', head.timing);
     if (length !== undefined) lines.push('Content-Length', String(length));
-    if (head.closes === true || this.#connection.transport.isStopping) {
-      this.#connection.isClosing = true;
+    if (head.closes === true || this.connection.transport.isStopping) {
+      this.connection.isClosing = true;
       lines.push('Connection', 'close');
     }
-    this.#response.writeHead(head.status, lines);
+    this.response.writeHead(head.status, lines);
   }
 
   /**
@@ -260,11 +256,11 @@ class NodeResponse implements TransportResponse {
    * ends, and unread bytes would reset the connection before the client has read the answer.
    */
   #endBehindRequest(body: Uint8Array | null): void {
-    const request = this.#request;
-    if (body !== null) this.#response.write(body);
+    const request = this.request;
+    if (body !== null) this.response.write(body);
     const end = (): void => {
       clearTimeout(timer);
-      this.#response.end();
+      this.response.end();
     };
     const timer = setTimeout(end, farewellMs);
     request.resume();
@@ -304,13 +300,10 @@ class Handshake implements OpenConnection {
  * exceed the bound on connections.
  */
 class Handshakes {
-  readonly #open: OpenConnections<OpenConnection>;
   /** By address and port of the client, because Node does not tell which TCP socket a TLS socket works on. */
   readonly #begun = new Map<string, Handshake>();
 
-  constructor(open: OpenConnections<OpenConnection>) {
-    this.#open = open;
-  }
+  constructor(private readonly open: OpenConnections<OpenConnection>) {}
 
   /** Notes a new TCP connection, on which TLS begins. */
   begin(carrier: Socket): void {
@@ -318,10 +311,10 @@ class Handshakes {
     const key = keyOf(carrier);
     this.#begun.set(key, handshake);
     carrier.on('close', () => {
-      this.#open.remove(handshake);
+      this.open.remove(handshake);
       if (this.#begun.get(key) === handshake) this.#begun.delete(key);
     });
-    this.#open.add(handshake);
+    this.open.add(handshake);
   }
 
   /** Notes that the handshake of a TLS socket is complete. Returns the TCP socket below it; undefined if that has closed. */
@@ -330,7 +323,7 @@ class Handshakes {
     const handshake = this.#begun.get(key);
     if (handshake === undefined) return undefined;
     this.#begun.delete(key);
-    this.#open.remove(handshake);
+    this.open.remove(handshake);
     return handshake.carrier;
   }
 

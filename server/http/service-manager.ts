@@ -36,17 +36,15 @@ while read -r line; do systemd-notify $line; done`;
  * gigabytes of memory, would block for longer.
  */
 class ShellNotifications implements Notifications {
-  readonly #socket: string;
-  readonly #warn: (message: string) => void;
   #helper: ChildProcess | undefined;
   /** Set once messages can't be sent, or need not be sent any more. */
   #isOver = false;
 
   /** @param socket the value of `NOTIFY_SOCKET` */
-  constructor(socket: string, warn: (message: string) => void) {
-    this.#socket = socket;
-    this.#warn = warn;
-  }
+  constructor(
+    private readonly socket: string,
+    private readonly warn: (message: string) => void,
+  ) {}
 
   send(assignments: Assignments): void {
     if (this.#isOver) return;
@@ -63,7 +61,7 @@ class ShellNotifications implements Notifications {
   }
 
   #start(): ChildProcess {
-    const env = { ...process.env, NOTIFY_SOCKET: this.#socket };
+    const env = { ...process.env, NOTIFY_SOCKET: this.socket };
     const helper = spawn('/bin/sh', ['-c', script], { env, stdio: ['pipe', 'ignore', 'ignore'] });
     // A failed write needs no handling: the helper has ended then, and `exit` reports it.
     helper.stdin?.on('error', () => undefined);
@@ -83,7 +81,7 @@ class ShellNotifications implements Notifications {
     this.#helper = undefined;
     if (why === undefined) return;
     this.#isOver = true;
-    this.#warn(`the service manager can't be notified and will consider the server not started: ${why}`);
+    this.warn(`the service manager can't be notified and will consider the server not started: ${why}`);
   }
 }
 

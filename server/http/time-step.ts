@@ -96,15 +96,13 @@ function monthStart(month: number): number {
  * 23 or 25 hours where clocks are put forward or back.
  */
 class CalendarBuckets implements TimeBuckets {
-  readonly #spanOf: (wallMs: number) => WallSpan;
-  readonly #zone: string;
   /** The bucket found last: most times are in the same bucket as the time before. */
   #latest: TimeBucket = { from: 0, until: 0 };
 
-  constructor(spanOf: (wallMs: number) => WallSpan, zone: string) {
-    this.#spanOf = spanOf;
-    this.#zone = zone;
-  }
+  constructor(
+    private readonly spanOf: (wallMs: number) => WallSpan,
+    private readonly zone: string,
+  ) {}
 
   bucketOf(timeMs: number): TimeBucket {
     const { from, until } = this.#latest;
@@ -113,15 +111,15 @@ class CalendarBuckets implements TimeBuckets {
   }
 
   #find(timeMs: number): TimeBucket {
-    const span = this.#spanOf(timeMs + zoneOffset(this.#zone, timeMs));
+    const span = this.spanOf(timeMs + zoneOffset(this.zone, timeMs));
     const bucket = this.#bucketOfSpan(span);
     // Where clocks are put back across midnight, they show the end of the previous day again, after its bucket has ended. These times
     // belong to the next bucket.
-    return timeMs < bucket.until ? bucket : this.#bucketOfSpan(this.#spanOf(span.until));
+    return timeMs < bucket.until ? bucket : this.#bucketOfSpan(this.spanOf(span.until));
   }
 
   #bucketOfSpan({ from, until }: WallSpan): TimeBucket {
-    return { from: instantOfWallClock(this.#zone, from), until: instantOfWallClock(this.#zone, until) };
+    return { from: instantOfWallClock(this.zone, from), until: instantOfWallClock(this.zone, until) };
   }
 }
 
@@ -131,31 +129,28 @@ class CalendarBuckets implements TimeBuckets {
  * is one bucket of an hour and a half.
  */
 class ClockBuckets implements TimeBuckets {
-  readonly #stepMs: number;
-  readonly #zone: string;
-
-  constructor(stepMs: number, zone: string) {
-    this.#stepMs = stepMs;
-    this.#zone = zone;
-  }
+  constructor(
+    private readonly stepMs: number,
+    private readonly zone: string,
+  ) {}
 
   bucketOf(timeMs: number): TimeBucket {
     return { from: this.#startOf(timeMs), until: this.#endOf(timeMs) };
   }
 
   #startOf(timeMs: number): number {
-    const offsetMs = zoneOffset(this.#zone, timeMs);
+    const offsetMs = zoneOffset(this.zone, timeMs);
     const from = this.#spanOf(timeMs + offsetMs).from - offsetMs;
-    if (zoneOffset(this.#zone, from) === offsetMs) return from;
+    if (zoneOffset(this.zone, from) === offsetMs) return from;
     const changeMs = this.#changeBetween(from, timeMs);
     if (this.#beginsAt(changeMs)) return changeMs;
     return this.#startOf(changeMs - 1);
   }
 
   #endOf(timeMs: number): number {
-    const offsetMs = zoneOffset(this.#zone, timeMs);
+    const offsetMs = zoneOffset(this.zone, timeMs);
     const until = this.#spanOf(timeMs + offsetMs).until - offsetMs;
-    if (zoneOffset(this.#zone, until) === offsetMs) return until;
+    if (zoneOffset(this.zone, until) === offsetMs) return until;
     const changeMs = this.#changeBetween(timeMs, until);
     if (this.#beginsAt(changeMs)) return changeMs;
     return this.#endOf(changeMs);
@@ -164,25 +159,25 @@ class ClockBuckets implements TimeBuckets {
   /** The local time between two multiples of the step around `wallMs`. The last span of a day ends at midnight. */
   #spanOf(wallMs: number): WallSpan {
     const midnightMs = Math.floor(wallMs / dayMs) * dayMs;
-    const from = midnightMs + Math.floor((wallMs - midnightMs) / this.#stepMs) * this.#stepMs;
-    return { from, until: Math.min(from + this.#stepMs, midnightMs + dayMs) };
+    const from = midnightMs + Math.floor((wallMs - midnightMs) / this.stepMs) * this.stepMs;
+    return { from, until: Math.min(from + this.stepMs, midnightMs + dayMs) };
   }
 
   /** Whether a clock change at this moment begins a bucket: the clock then shows a multiple of the step, or has jumped over one. */
   #beginsAt(changeMs: number): boolean {
-    const beforeMs = changeMs + zoneOffset(this.#zone, changeMs - 1);
-    const afterMs = changeMs + zoneOffset(this.#zone, changeMs);
+    const beforeMs = changeMs + zoneOffset(this.zone, changeMs - 1);
+    const afterMs = changeMs + zoneOffset(this.zone, changeMs);
     return this.#spanOf(afterMs).from >= Math.min(beforeMs, afterMs);
   }
 
   /** Finds by bisection the moment after `fromMs`, at or before `toMs`, at which the offset changes. There must be exactly one. */
   #changeBetween(fromMs: number, toMs: number): number {
-    const offsetMs = zoneOffset(this.#zone, fromMs);
+    const offsetMs = zoneOffset(this.zone, fromMs);
     let below = fromMs;
     let beyond = toMs;
     while (beyond - below > 1) {
       const middle = Math.floor((below + beyond) / 2);
-      if (zoneOffset(this.#zone, middle) === offsetMs) below = middle;
+      if (zoneOffset(this.zone, middle) === offsetMs) below = middle;
       else beyond = middle;
     }
     return beyond;

@@ -173,11 +173,7 @@ const markerText =
  * listener for which a token was made requires one until `clear`, also where the files of the tokens are lost.
  */
 export class TokenFolder {
-  readonly #directory: Directory;
-
-  private constructor(directory: Directory) {
-    this.#directory = directory;
-  }
+  private constructor(private readonly directory: Directory) {}
 
   /** Opens the tokens of the data folder at an absolute path. Creates a missing folder where `create` is set. Throws `not_found`, `io`. */
   static async open(location: string, options?: { readonly create: boolean }): Promise<TokenFolder> {
@@ -195,7 +191,7 @@ export class TokenFolder {
    */
   async list(): Promise<Token[]> {
     const ids = await this.#ids();
-    if (ids.length > tokensMax) throw tooMany(this.#directory.location);
+    if (ids.length > tokensMax) throw tooMany(this.directory.location);
     const tokens: Token[] = [];
     for (const id of ids) tokens.push(await this.#read(id));
     return tokens.sort((a, b) => a.createdMs - b.createdMs);
@@ -203,7 +199,7 @@ export class TokenFolder {
 
   /** The listeners that require a token: one has been made for them since the tokens were last cleared. */
   async listeners(): Promise<ListenerName[]> {
-    const names = await this.#directory.list('');
+    const names = await this.directory.list('');
     return listenerNames.filter((listener) => names.includes(markerOf(listener)));
   }
 
@@ -218,7 +214,7 @@ export class TokenFolder {
         // Another command has just made it.
         if (!isLogstrataError(error) || error.code !== 'exists') throw error;
       }
-      await this.#directory.syncDirectory('');
+      await this.directory.syncDirectory('');
     }
   }
 
@@ -232,24 +228,24 @@ export class TokenFolder {
    * `disk_full`.
    */
   async add(wanted: Omit<Token, 'id' | 'digest'>): Promise<{ readonly token: Token; readonly text: string }> {
-    if ((await this.#ids()).length >= tokensMax) throw tooMany(this.#directory.location);
+    if ((await this.#ids()).length >= tokensMax) throw tooMany(this.directory.location);
     // Before the token: a command that ends in between must not leave the listener open to everybody once the token is lost.
     await this.require(wanted.listeners);
-    await this.#directory.makeDirectory(folderName);
+    await this.directory.makeDirectory(folderName);
     for (;;) {
       const { id, text } = newTokenText();
       const token = { ...wanted, id, digest: digestOf(text) };
       const written = await this.#writeAside(token);
       try {
         // Unlike a rename, a link fails where a token with this id exists, instead of replacing it.
-        await this.#directory.link(written, pathOf(id));
+        await this.directory.link(written, pathOf(id));
       } catch (error) {
         if (isLogstrataError(error) && error.code === 'exists') continue;
         throw error;
       } finally {
-        await this.#directory.remove(written);
+        await this.directory.remove(written);
       }
-      await this.#directory.syncDirectory(folderName);
+      await this.directory.syncDirectory(folderName);
       return { token, text };
     }
   }
@@ -259,8 +255,8 @@ export class TokenFolder {
     const token = await this.#read(id);
     if (token.revokedMs !== null) return token;
     const revoked = { ...token, revokedMs: nowMs };
-    await this.#directory.rename(await this.#writeAside(revoked), pathOf(id));
-    await this.#directory.syncDirectory(folderName);
+    await this.directory.rename(await this.#writeAside(revoked), pathOf(id));
+    await this.directory.syncDirectory(folderName);
     return revoked;
   }
 
@@ -270,30 +266,30 @@ export class TokenFolder {
     const listeners = [...(await source.listeners()), ...tokens.flatMap((token) => token.listeners)];
     await this.require(listeners);
     const over = (await this.#ids()).filter((id) => !tokens.some((token) => token.id === id));
-    if (tokens.length > 0) await this.#directory.makeDirectory(folderName);
+    if (tokens.length > 0) await this.directory.makeDirectory(folderName);
     for (const token of tokens) {
       const path = pathOf(token.id);
-      if (this.#directory.replacesWhole === true) await this.#write(path, tokenFileBytes(token), fileMode);
-      else await this.#directory.rename(await this.#writeAside(token), path);
+      if (this.directory.replacesWhole === true) await this.#write(path, tokenFileBytes(token), fileMode);
+      else await this.directory.rename(await this.#writeAside(token), path);
     }
-    for (const id of over) await this.#directory.remove(pathOf(id));
-    if (tokens.length > 0 || over.length > 0) await this.#directory.syncDirectory(folderName);
+    for (const id of over) await this.directory.remove(pathOf(id));
+    if (tokens.length > 0 || over.length > 0) await this.directory.syncDirectory(folderName);
     await this.#open(listenerNames.filter((listener) => !listeners.includes(listener)));
   }
 
   /** Removes all tokens. Afterwards no token is needed. */
   async clear(): Promise<void> {
-    await this.#directory.removeDirectory(folderName);
+    await this.directory.removeDirectory(folderName);
     await this.#open(listenerNames);
   }
 
   async #open(listeners: readonly ListenerName[]): Promise<void> {
-    for (const listener of listeners) await this.#directory.remove(markerOf(listener));
-    await this.#directory.syncDirectory('');
+    for (const listener of listeners) await this.directory.remove(markerOf(listener));
+    await this.directory.syncDirectory('');
   }
 
   async #ids(): Promise<string[]> {
-    const names = await this.#directory.list(folderName);
+    const names = await this.directory.list(folderName);
     return names
       .filter((name) => name.endsWith(fileEnding))
       .map((name) => name.slice(0, -fileEnding.length))
@@ -302,8 +298,8 @@ export class TokenFolder {
 
   async #read(id: string): Promise<Token> {
     const path = pathOf(id);
-    const absolute = `${this.#directory.location}/${path}`;
-    const file = await this.#directory.openRead(path);
+    const absolute = `${this.directory.location}/${path}`;
+    const file = await this.directory.openRead(path);
     try {
       return parseTokenFile(id, await textOf(file));
     } catch (error) {
@@ -329,13 +325,13 @@ export class TokenFolder {
    */
   async #writeAside(token: Token): Promise<string> {
     const path = `${folderName}/${token.id}.${process.pid}.new`;
-    await this.#directory.remove(path);
+    await this.directory.remove(path);
     await this.#write(path, tokenFileBytes(token), fileMode);
     return path;
   }
 
   async #write(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
-    await closing(this.#directory.create(path, mode), async (file) => {
+    await closing(this.directory.create(path, mode), async (file) => {
       await file.write(0, bytes);
       await file.sync();
     });

@@ -234,8 +234,6 @@ class UwsResponse implements TransportResponse {
 export class UwsTransport implements Transport, UwsTransportState {
   readonly name = 'uws';
   isStopping = false;
-  readonly #uws: Uws;
-  readonly #handler: RequestHandler;
   #app: UwsApp | undefined;
   #listening: object | undefined;
   /** Number of open connections, and of answers under way. */
@@ -245,33 +243,33 @@ export class UwsTransport implements Transport, UwsTransportState {
   #isKeeping = false;
   #whenQuiet: (() => void) | undefined;
 
-  constructor(uws: Uws, handler: RequestHandler) {
-    this.#uws = uws;
-    this.#handler = handler;
-  }
+  constructor(
+    private readonly uws: Uws,
+    private readonly handler: RequestHandler,
+  ) {}
 
   async listen(host: string, port: number): Promise<number> {
     // Without this option uWebSockets.js names itself in every answer.
-    this.#uws._cfg('silent');
-    const app = this.#uws.App();
+    this.uws._cfg('silent');
+    const app = this.uws.App();
     app.filter((_response, change) => {
       this.#connections += change;
       this.#checkQuiet();
     });
     app.any('/*', (response, request) => this.#take(response, request));
     const listening = await new Promise<object | false>((resolve) => {
-      const { LIBUS_LISTEN_EXCLUSIVE_PORT } = this.#uws;
+      const { LIBUS_LISTEN_EXCLUSIVE_PORT } = this.uws;
       app.listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
     });
     if (listening === false) throw await this.#refusal(host, port);
     this.#app = app;
     this.#listening = listening;
-    return this.#uws.us_socket_local_port(listening);
+    return this.uws.us_socket_local_port(listening);
   }
 
   async stop(): Promise<void> {
     this.isStopping = true;
-    if (this.#listening !== undefined) this.#uws.us_listen_socket_close(this.#listening);
+    if (this.#listening !== undefined) this.uws.us_listen_socket_close(this.#listening);
     this.#listening = undefined;
     const quiet = new Promise<void>((resolve) => (this.#whenQuiet = resolve));
     this.#checkQuiet();
@@ -294,7 +292,7 @@ export class UwsTransport implements Transport, UwsTransportState {
   #take(response: UwsHttpResponse, request: UwsHttpRequest): void {
     this.#answering++;
     const taken = new UwsRequest(response, request);
-    this.#handler(taken, new UwsResponse(response, taken, this));
+    this.handler(taken, new UwsResponse(response, taken, this));
   }
 
   /**

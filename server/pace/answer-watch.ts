@@ -7,13 +7,10 @@ type AnswerLimits = Pick<ServerSettings, 'clientRateMin' | 'answerTimeoutMs'>;
 
 /** Watches streamed answers, and cuts off those that take too long or whose clients are too slow. */
 export class AnswerWatch {
-  readonly #limits: AnswerLimits;
   readonly #answers = new Set<WatchedAnswer>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(limits: AnswerLimits) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: AnswerLimits) {}
 
   /**
    * Begins to watch an answer.
@@ -21,7 +18,7 @@ export class AnswerWatch {
    * @param cut is called once, with the reason, when the answer is to be broken off
    */
   begin(cut: (reason: LogstrataError) => void): WatchedAnswer {
-    const answer = new WatchedAnswer(this.#limits, performance.now(), cut, () => this.#forget(answer));
+    const answer = new WatchedAnswer(this.limits, performance.now(), cut, () => this.#forget(answer));
     this.#answers.add(answer);
     // One timer serves all answers. It does not keep the process alive.
     this.#timer ??= setInterval(() => this.#check(), maintenanceIntervalMs).unref();
@@ -46,10 +43,6 @@ export class AnswerWatch {
  * each time that `clientRateWindowMs` of such waiting have passed. Times are those of `performance.now()`.
  */
 export class WatchedAnswer {
-  readonly #limits: AnswerLimits;
-  readonly #cut: (reason: LogstrataError) => void;
-  readonly #forget: () => void;
-  readonly #startMs: number;
   /** Since the rate was last checked: time spent waiting for the client, and bytes that it has taken. */
   #waitedMs = 0;
   #takenBytes = 0;
@@ -62,16 +55,11 @@ export class WatchedAnswer {
    * @param forget is called when the answer has ended or was cut off
    */
   constructor(
-    limits: AnswerLimits,
-    startMs: number,
-    cut: (reason: LogstrataError) => void,
-    forget: () => void,
-  ) {
-    this.#limits = limits;
-    this.#startMs = startMs;
-    this.#cut = cut;
-    this.#forget = forget;
-  }
+    private readonly limits: AnswerLimits,
+    private readonly startMs: number,
+    private readonly cut: (reason: LogstrataError) => void,
+    private readonly forget: () => void,
+  ) {}
 
   /** Notes that the server begins to wait until the client has taken this many bytes. */
   waits(bytes: number, nowMs: number): void {
@@ -89,13 +77,13 @@ export class WatchedAnswer {
 
   /** Stops watching, because the answer has ended. */
   end(): void {
-    this.#forget();
+    this.forget();
   }
 
   /** Cuts the answer off if it takes too long or its client is too slow. */
   check(nowMs: number): void {
-    const { clientRateMin, answerTimeoutMs } = this.#limits;
-    if (nowMs - this.#startMs > answerTimeoutMs) {
+    const { clientRateMin, answerTimeoutMs } = this.limits;
+    if (nowMs - this.startMs > answerTimeoutMs) {
       this.#end(`the answer took longer than ${answerTimeoutMs / 1000} s`);
       return;
     }
@@ -118,7 +106,7 @@ export class WatchedAnswer {
   }
 
   #end(message: string): void {
-    this.#forget();
-    this.#cut(new LogstrataError('timeout', message));
+    this.forget();
+    this.cut(new LogstrataError('timeout', message));
   }
 }

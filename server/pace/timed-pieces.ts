@@ -13,7 +13,6 @@ const idleControllersMax = 64;
  * interruption.
  */
 export class TimedPieces {
-  readonly #limitMs: number;
   /** Made when the scan asks for its signal, or when it has to be stopped. Short scans end before either happens. */
   #abort: AbortController | undefined;
   readonly #signal = (): AbortSignal => this.#controller().signal;
@@ -38,9 +37,7 @@ export class TimedPieces {
   /** Rejects the wait under way; undefined while nobody waits for the scan. */
   #reject: ((reason: Error) => void) | undefined;
 
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs;
-  }
+  constructor(private readonly limitMs: number) {}
 
   /** Whether the scan is over, so that nothing has to be closed. */
   get isDone(): boolean {
@@ -143,7 +140,7 @@ export class TimedPieces {
 
   #count(): void {
     this.#sinceMs = performance.now();
-    this.#timer ??= setTimeout(() => this.#onTimer(), Math.max(0, this.#limitMs - this.#usedMs));
+    this.#timer ??= setTimeout(() => this.#onTimer(), Math.max(0, this.limitMs - this.#usedMs));
   }
 
   #stopCounting(): void {
@@ -160,7 +157,7 @@ export class TimedPieces {
     this.#timer = undefined;
     // No time counts now. The next wait sets the timer again, for the time that is left.
     if (this.#sinceMs === undefined) return;
-    const leftMs = this.#limitMs - this.#usedMs - (performance.now() - this.#sinceMs);
+    const leftMs = this.limitMs - this.#usedMs - (performance.now() - this.#sinceMs);
     if (leftMs > 0) {
       this.#timer = setTimeout(() => this.#onTimer(), leftMs);
       return;
@@ -168,7 +165,7 @@ export class TimedPieces {
     this.interrupt(
       new LogstrataError(
         'timeout',
-        `the query ran longer than ${this.#limitMs / 1000} s, the time limit of this server`,
+        `the query ran longer than ${this.limitMs / 1000} s, the time limit of this server`,
       ),
     );
   }

@@ -53,11 +53,9 @@ const contentTypes: Readonly<Record<LineFormat, string>> = {
 
 /** Makes the heads of answers. With CORS off, all answers of a format share one head object, of which transports cache the bytes. */
 export class AnswerHeads {
-  readonly #corsOrigin: readonly string[];
   readonly #common: Readonly<Record<LineFormat, ResponseHead>> | undefined;
 
-  constructor(corsOrigin: readonly string[]) {
-    this.#corsOrigin = corsOrigin;
+  constructor(private readonly corsOrigin: readonly string[]) {
     if (corsOrigin.length > 0) return;
     const of = (format: LineFormat): ResponseHead => this.#make(format, undefined);
     this.#common = { jsonl: of('jsonl'), json: of('json'), csv: of('csv') };
@@ -68,7 +66,7 @@ export class AnswerHeads {
   }
 
   #make(format: LineFormat, origin: string | undefined): ResponseHead {
-    const cors = withVary(corsHeaders(this.#corsOrigin, origin), 'Accept-Encoding');
+    const cors = withVary(corsHeaders(this.corsOrigin, origin), 'Accept-Encoding');
     const own = { 'Content-Type': contentTypes[format], 'Cache-Control': 'no-store' };
     return { status: 200, headers: { ...cors, ...own, ...noSniffHeaders } };
   }

@@ -64,11 +64,8 @@ function routeMethods(corsOrigin: readonly string[]): readonly string[] {
 export class QueryRoute {
   /** The route itself checks whether the caller may read the agent that the request names. */
   readonly rights = 'by agent';
-  readonly #options: ServerOptions;
   /** Tell which client a request is counted for. */
   readonly #proxies: TrustedProxies;
-  readonly #admission: Admission;
-  readonly #followers: Followers;
   readonly #watch: AnswerWatch;
   readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
@@ -79,16 +76,13 @@ export class QueryRoute {
   readonly slow: SlowQueries;
 
   constructor(
-    options: ServerOptions,
-    admission: Admission,
-    followers: Followers,
+    private readonly options: ServerOptions,
+    private readonly admission: Admission,
+    private readonly followers: Followers,
     stores = new StoreLookup(options.lookup),
   ) {
     const { listen, hosts, corsOrigin } = options;
-    this.#options = options;
     this.#proxies = new TrustedProxies(options.trustedProxies);
-    this.#admission = admission;
-    this.#followers = followers;
     this.#stores = stores;
     this.#watch = new AnswerWatch(options);
     this.#rules = {
@@ -128,7 +122,7 @@ export class QueryRoute {
     checked: RequestTarget | undefined,
     known: Caller | undefined,
   ): Promise<void> {
-    this.#admission.assertOpen();
+    this.admission.assertOpen();
     const target = checked ?? checkRequest(request, this.#rules);
     if (request.method === 'OPTIONS') {
       this.tally.answered(204, performance.now() - startMs);
@@ -149,13 +143,13 @@ export class QueryRoute {
       this.tally.answered(200, performance.now() - startMs);
       return response.send(packs ? packed(head) : head, null);
     }
-    const slot = this.#admission.begin(client);
+    const slot = this.admission.begin(client);
     const asked = { agent, client, rawQuery: target.rawQuery, startMs };
     return this.#run({ asked, store, query, head, packs, isWhole, response, slot, broken: null });
   }
 
   #identify(request: TransportRequest, client: string): Caller {
-    const { guard, now } = this.#options;
+    const { guard, now } = this.options;
     return guard?.identify(request.header('authorization'), client, now()) ?? anybody;
   }
 
@@ -167,7 +161,7 @@ export class QueryRoute {
   ): Promise<void> {
     const head = streamHead(this.#cors(request));
     const onBegin = (): void => this.tally.answered(200, performance.now() - startMs);
-    if (request.method !== 'HEAD') return this.#followers.follow({ ...asked, head, response, onBegin });
+    if (request.method !== 'HEAD') return this.followers.follow({ ...asked, head, response, onBegin });
     onBegin();
     return response.send({ ...head, closes: false }, null);
   }
@@ -190,7 +184,7 @@ export class QueryRoute {
   }
 
   #cors(request: TransportRequest): Record<string, string> {
-    return corsHeaders(this.#options.corsOrigin, request.header('origin'));
+    return corsHeaders(this.options.corsOrigin, request.header('origin'));
   }
 
   #preflight(request: TransportRequest): Record<string, string> {
@@ -199,7 +193,7 @@ export class QueryRoute {
 
   #read({ rawPath, rawQuery }: RequestTarget, caller: Caller): ParsedTarget {
     const target = `${rawPath}?${rawQuery}`;
-    const { lookup, leftOut } = this.#options;
+    const { lookup, leftOut } = this.options;
     const known = this.#known.get(target);
     if (known !== undefined) {
       for (const name of known.names) caller.assertMay(name);
@@ -212,7 +206,7 @@ export class QueryRoute {
     const agent = names.join();
     const store = this.#stores.find(agent)!;
     const { schema } = store;
-    const { timezone, limitMax, now } = this.#options;
+    const { timezone, limitMax, now } = this.options;
     let isOfNow = false;
     const parse =
       store.cursors === undefined ? parseQueryRequest : parseSeveralRequest.bind(null, store as SeveralStore);
@@ -234,9 +228,9 @@ export class QueryRoute {
 
   /** Rejects only before the first byte of the answer. */
   async #run(wanted: AnswerPlan): Promise<void> {
-    wanted.response.whenGone(() => this.#admission.end(wanted.slot));
-    await this.#admission.enterFirst(wanted.slot);
-    const pieces = new TimedPieces(this.#options.queryTimeoutMs);
+    wanted.response.whenGone(() => this.admission.end(wanted.slot));
+    await this.admission.enterFirst(wanted.slot);
+    const pieces = new TimedPieces(this.options.queryTimeoutMs);
     wanted.response.whenGone(() => pieces.interrupt(clientGoneError()));
     try {
       await this.#begin(wanted, pieces);
@@ -259,12 +253,12 @@ export class QueryRoute {
     const firstMs = pieces.firstMs ?? totalMs;
     if (this.slow.isSlow(firstMs, stats)) {
       const failure = error === null ? broken : describeFailure(error);
-      const timeMs = this.#options.now() - totalMs;
+      const timeMs = this.options.now() - totalMs;
       this.slow.add('query', asked, { timeMs, firstMs, totalMs, failure, stats, bytes });
     }
     // A scan that has not ended is stopped in the background and keeps its slot until then.
-    if (pieces.isDone) this.#admission.end(slot);
-    else void pieces.close().then(() => this.#admission.end(slot));
+    if (pieces.isDone) this.admission.end(slot);
+    else void pieces.close().then(() => this.admission.end(slot));
   }
 
   /** Starts the scan, and answers with its pieces. */
@@ -275,13 +269,13 @@ export class QueryRoute {
     const onTurn = (waits: boolean): void => {
       if (waits) {
         pieces.hold();
-        this.#admission.leave(slot);
+        this.admission.leave(slot);
       } else {
-        this.#admission.enterAnyway(slot);
+        this.admission.enterAnyway(slot);
         pieces.goOn();
       }
     };
-    const bytesMax = this.#options.queryBytesMax ?? undefined;
+    const bytesMax = this.options.queryBytesMax ?? undefined;
     const scan = await pieces.start((signal) =>
       store.scan(query, { signal, bytesMax, lends: true, joins: true, onTurn }),
     );
@@ -304,7 +298,7 @@ export class QueryRoute {
     if (first !== undefined && !pieces.isAtEnd) {
       if (!isWhole) return this.#stream(wanted, pieces, first, ownHead);
       const whole = await collected(pieces, first);
-      this.#admission.leave(slot);
+      this.admission.leave(slot);
       return response.send(ownHead, whole);
     }
     if (first !== undefined && packs) {
@@ -313,7 +307,7 @@ export class QueryRoute {
     } else {
       const sending = response.send(ownHead, first ?? nothing);
       // The only piece has been sent. The scan frees what it holds when it is asked for its end.
-      this.#admission.leave(slot);
+      this.admission.leave(slot);
       await sending;
     }
     await pieces.next();
@@ -321,7 +315,7 @@ export class QueryRoute {
 
   /** Breaks off an answer that takes too long or whose client is too slow. A write that waits for the client ends with the connection. */
   #cutOff(reason: LogstrataError, wanted: AnswerPlan, pieces: TimedPieces): void {
-    this.#options.log(`an answer was cut off: ${reason.message}`);
+    this.options.log(`an answer was cut off: ${reason.message}`);
     this.#break(wanted, 'client_slow', reason.message);
     pieces.interrupt(reason);
     wanted.response.break();
@@ -352,17 +346,17 @@ export class QueryRoute {
         // While a write waits for the client, the slot is free for others.
         if (isWaiting) {
           watched.waits(piece.length, performance.now());
-          this.#admission.leave(slot);
+          this.admission.leave(slot);
         }
         await writing;
         watched.took(piece.length, performance.now());
-        if (isWaiting) await this.#admission.enter(slot);
+        if (isWaiting) await this.admission.enter(slot);
       }
       response.end();
     } catch (error) {
       const { isGone } = response;
       this.#break(wanted, isGone ? 'client_gone' : 'failed', describeFailure(error));
-      if (!isGone) this.#options.log(`an answer was cut off: ${describeFailure(error)}`);
+      if (!isGone) this.options.log(`an answer was cut off: ${describeFailure(error)}`);
       response.break();
     } finally {
       watched.end();
@@ -370,7 +364,7 @@ export class QueryRoute {
   }
 
   #logOurs(problem: ProblemError, error: unknown): void {
-    if (problem.status === 500) this.#options.log(`a query failed: ${describeFailure(error)}`);
+    if (problem.status === 500) this.options.log(`a query failed: ${describeFailure(error)}`);
   }
 }
 
