@@ -18,7 +18,6 @@ const stepsMax = 1000;
 export function delimitedSteps(regex: string, names: readonly string[]): LineStep[] | null {
   const pattern = compilePattern(regex);
   const program = readPatternProgram(pattern);
-  if (program === null) return null;
   const fields = new Map(
     Object.entries(pattern.namedGroups()).map(([name, group]) => [group, names.indexOf(name)]),
   );

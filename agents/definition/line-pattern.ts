@@ -24,8 +24,8 @@ export class LinePattern {
   readonly groupNames: readonly string[];
   readonly #pattern: RE2JS;
   readonly #groups: readonly number[];
-  readonly #program: PatternProgram | null;
-  readonly #automaton: PatternAutomaton | null;
+  readonly #program: PatternProgram;
+  readonly #automaton: PatternAutomaton;
   #captures: Int32Array;
 
   /**
@@ -39,8 +39,8 @@ export class LinePattern {
     this.groupNames = named.map(([name]) => name);
     this.#groups = named.map(([, group]) => group);
     this.#program = readPatternProgram(this.#pattern);
-    this.#automaton = this.#program === null ? null : new PatternAutomaton(this.#program, this.#groups);
-    this.#captures = new Int32Array(this.#groups.length * 2);
+    this.#automaton = new PatternAutomaton(this.#program, this.#groups);
+    this.#captures = this.#automaton.captures;
   }
 
   /**
@@ -53,41 +53,23 @@ export class LinePattern {
 
   /** Whether the automaton's states are kept from line to line; false for a pattern with too many states. */
   get keepsStates(): boolean {
-    return this.#automaton?.exhausted === false;
+    return !this.#automaton.exhausted;
   }
 
   /** Searches the pattern in bytes[start, end), which must be UTF-8. Undefined for a line that is given up. */
   match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
     const automaton = this.#automatonFor(end - start);
-    if (automaton === null) return this.#matchSlowly(bytes, start, end);
     const matched = automaton.match(bytes, start, end);
     this.#captures = automaton.captures;
     return matched;
   }
 
-  /** A long line gets an automaton of its own that counts instructions, so that it is given up or not independently of earlier lines. */
-  #automatonFor(lineBytes: number): PatternAutomaton | null {
-    if (this.#program === null || this.#isShort(lineBytes)) return this.#automaton;
+  /**
+   * The automaton of all lines, where the line is so short that following all instructions for each byte can't exceed the limit of steps. A
+   * longer line gets one of its own that counts instructions, so that it is given up or not independently of earlier lines.
+   */
+  #automatonFor(lineBytes: number): PatternAutomaton {
+    if ((lineBytes + 1) * this.#pattern.programSize() <= patternStepsMax) return this.#automaton;
     return new PatternAutomaton(this.#program, this.#groups, true);
-  }
-
-  /** Whether the line is so short that following all instructions for each byte can't exceed the limit of steps. */
-  #isShort(lineBytes: number): boolean {
-    return (lineBytes + 1) * this.#pattern.programSize() <= patternStepsMax;
-  }
-
-  /** Runs a program of unknown form by re2js itself. */
-  #matchSlowly(bytes: Uint8Array, start: number, end: number): boolean | undefined {
-    if (!this.#isShort(end - start)) return undefined;
-    const matcher = this.#pattern.matcher(bytes.subarray(start, end));
-    if (!matcher.find()) return false;
-    const captures = new Int32Array(this.#groups.length * 2);
-    this.#groups.forEach((group, i) => {
-      const from = matcher.start(group);
-      captures[2 * i] = from < 0 ? -1 : start + from;
-      captures[2 * i + 1] = from < 0 ? -1 : start + matcher.end(group);
-    });
-    this.#captures = captures;
-    return true;
   }
 }

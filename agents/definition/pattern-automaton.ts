@@ -47,7 +47,7 @@ interface Step {
 
 interface State {
   /** Instructions at which threads wait for the next character, by priority. Their conditions are checked on the transition. */
-  readonly pcs: ArrayLike<number>;
+  readonly pcs: Int32Array;
   readonly context: number;
   /** Whether a match was found, after which no new thread starts. */
   readonly matched: boolean;
@@ -64,17 +64,9 @@ interface CaptureSet {
 class Transition {
   readonly pcs: number[] = [];
   readonly sources: number[] = [];
-  readonly sets: (CaptureSet | null)[] = [];
-  match: { source: number; sets: CaptureSet | null } | null = null;
-}
-
-/** A transition and the state that it leads to. */
-interface Move {
-  readonly transition: Transition;
-  /** Whether further characters can change anything; if not, `context` and `matched` are meaningless. */
-  readonly goesOn: boolean;
-  readonly context: number;
-  readonly matched: boolean;
+  /** Pairs of a thread and a capture slot that it sets. With more than `setsMax` numbers the line is given up. */
+  readonly sets: number[] = [];
+  match: RowMatch | null = null;
 }
 
 /**
@@ -85,6 +77,8 @@ interface Move {
  *
  * Conditions (`^`, `\b`, …) depend on the character after the position, so threads pass them on the transition, when that
  * character is known.
+ *
+ * Where states have to be dropped, the text is followed on from the current one. Where they are too many, none is looked for again.
  */
 export class PatternAutomaton {
   /** Byte positions of the wanted groups after a match: start and end of each, -1 for a group that did not take part. */
@@ -139,7 +133,7 @@ export class PatternAutomaton {
     this.#reached = new Int32Array(program.op.length);
   }
 
-  /** Whether the pattern has too many states to keep them. Each character is then followed through the instructions. */
+  /** Whether the pattern has too many states to keep them. */
   get exhausted(): boolean {
     return this.#exhausted;
   }
@@ -149,23 +143,10 @@ export class PatternAutomaton {
    * steps; that does not depend on earlier lines.
    */
   match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
-    for (let attempt = 0; attempt < 2 && !this.#exhausted; attempt++) {
-      this.#begin();
-      if (this.#run(bytes, start, end)) return this.#finish();
-    }
-    this.#exhausted = true;
-    this.#begin();
-    this.#runUncached(bytes, start, end);
-    return this.#finish();
-  }
-
-  #begin(): void {
     if (!this.countsInstructions) this.#lineSteps = 0;
     this.#pending = null;
     this.#matched = false;
-  }
-
-  #finish(): boolean | undefined {
+    this.#run(bytes, start, end);
     this.#keepPending();
     return this.#gaveUp ? undefined : this.#matched;
   }
@@ -174,16 +155,14 @@ export class PatternAutomaton {
     return this.#lineSteps > patternStepsMax;
   }
 
-  /**
-   * Runs over the text until nothing can change any more, or the line is given up. Returns false where the states were
-   * dropped on the way.
-   */
-  #run(bytes: Uint8Array, start: number, end: number): boolean {
+  /** Runs over the text until nothing can change any more, or the line is given up. */
+  #run(bytes: Uint8Array, start: number, end: number): void {
     const ofAscii = this.#program.classes.ofAscii;
     if (this.#stateList.length === 0) this.#stateOf([], Context.text, false);
     let table = this.#table;
     let state = startState;
     let at = start;
+    let counted = start;
     while (state !== dead) {
       let width = 1;
       let runeClass: number;
@@ -209,10 +188,11 @@ export class PatternAutomaton {
         entry = this.#findTransition(state, runeClass);
         if (this.#gaveUp) break;
         if (entry === unknown) {
-          this.#forget(at - start);
-          return false;
+          state = this.#forget(state, at - counted);
+          counted = at;
         }
         table = this.#table;
+        if (entry === unknown) continue;
       }
       if (entry >= 0) {
         state = entry;
@@ -224,25 +204,7 @@ export class PatternAutomaton {
       }
       at += width;
     }
-    this.#bytesRead += at - start;
-    return true;
-  }
-
-  /** Like `#run`, but without keeping states. */
-  #runUncached(bytes: Uint8Array, start: number, end: number): void {
-    const { ofAscii } = this.#program.classes;
-    let from: State = { pcs: [], context: Context.text, matched: false, alwaysMatches: false };
-    for (let at = start; ;) {
-      const lead = at < end ? bytes[at]! : 0;
-      const width = lead < 0x80 ? 1 : pointLength(lead);
-      let runeClass = this.#stride - 1;
-      if (at < end) runeClass = lead < 0x80 ? ofAscii[lead]! : this.#classOf(pointAt(bytes, at));
-      const { transition, goesOn, context, matched } = this.#moveFrom(from, runeClass);
-      this.#take(this.#compileStep(transition, from.pcs.length, dead), at);
-      if (!goesOn || this.#gaveUp) return;
-      from = { pcs: transition.pcs, context, matched, alwaysMatches: false };
-      at += width;
-    }
+    this.#bytesRead += at - counted;
   }
 
   /** Applies a step at position `at`: a match and the change of rows. */
@@ -275,13 +237,19 @@ export class PatternAutomaton {
   /** Computes a transition and returns its table entry; `unknown` where there is no room for it or its state. */
   #findTransition(state: number, runeClass: number): number {
     const from = this.#stateList[state / this.#stride]!;
-    const { transition, goesOn, context, matched } = this.#moveFrom(from, runeClass);
+    const atEnd = runeClass === this.#stride - 1;
+    const context = atEnd ? Context.text : this.#program.classes.contexts[runeClass]!;
+    const transition = this.#step(from, atEnd ? -1 : runeClass, conditionsBetween(from.context, context));
+    const { pcs, sources, sets, match } = transition;
+    const matched = from.matched || match !== null;
     let next = dead;
-    if (goesOn) {
-      next = this.#stateOf(transition.pcs, context, matched);
+    // Else further characters can't change anything.
+    if (!atEnd && (pcs.length > 0 || !(matched || this.#program.anchored))) {
+      next = this.#stateOf(pcs, context, matched);
       if (next === unknown) return unknown;
     }
-    const step = this.#compileStep(transition, from.pcs.length, next);
+    const rows = this.#slots === 0 ? null : this.#rows.plan(sources, from.pcs.length, sets);
+    const step: Step = { next, rows, match };
     const isSilent = this.#isSilent(step, state, from);
     if (!isSilent) {
       this.#numbers += numbersIn(step);
@@ -292,15 +260,6 @@ export class PatternAutomaton {
     return entry;
   }
 
-  #moveFrom(from: State, runeClass: number): Move {
-    const atEnd = runeClass === this.#stride - 1;
-    const context = atEnd ? Context.text : this.#program.classes.contexts[runeClass]!;
-    const transition = this.#step(from, atEnd ? -1 : runeClass, conditionsBetween(from.context, context));
-    const matched = from.matched || transition.match !== null;
-    const goesOn = !atEnd && (transition.pcs.length > 0 || !(matched || this.#program.anchored));
-    return { transition, goesOn, context, matched };
-  }
-
   /**
    * Whether a transition only changes the state. On a loop of a state that always matches, a match need not be recorded,
    * because a later one will be.
@@ -308,20 +267,6 @@ export class PatternAutomaton {
   #isSilent(step: Step, state: number, from: State): boolean {
     if (step.next === dead || step.rows !== null) return false;
     return step.match === null || (step.next === state && from.alwaysMatches);
-  }
-
-  #compileStep(transition: Transition, threads: number, next: number): Step {
-    const { pcs, sources, match } = transition;
-    const sets: number[] = [];
-    // With more sets the line is given up.
-    for (let thread = 0; thread < pcs.length && sets.length <= setsMax; thread++) {
-      for (const slot of slotsOf(transition.sets[thread]!)) sets.push(thread, slot);
-    }
-    return {
-      next,
-      rows: this.#slots === 0 ? null : this.#rows.plan(sources, threads, sets),
-      match: match === null ? null : { source: match.source, sets: Int32Array.from(slotsOf(match.sets)) },
-    };
   }
 
   /** Follows all threads over a character of class `runeClass`, -1 for the end of the text. */
@@ -380,7 +325,7 @@ export class PatternAutomaton {
         case Op.fail:
           break;
         case Op.match:
-          transition.match = { source, sets };
+          transition.match = { source, sets: Int32Array.from(slotsOf(sets)) };
           waiting.length = 0;
           waitingSets.length = 0;
           return;
@@ -389,26 +334,27 @@ export class PatternAutomaton {
           // A thread of lower priority at the same instruction can't give another match.
           if (this.#reached[out[pc]!] === this.#visit) break;
           this.#reached[out[pc]!] = this.#visit;
+          for (const slot of transition.sets.length > setsMax ? [] : slotsOf(sets))
+            transition.sets.push(transition.pcs.length, slot);
           transition.pcs.push(out[pc]!);
           transition.sources.push(source);
-          transition.sets.push(sets);
       }
     }
   }
 
   /** First table entry of a state, which is created if it is new; `unknown` where there is no room for it. */
-  #stateOf(pcs: readonly number[], context: number, matched: boolean): number {
-    const key = `${matched ? '+' : '-'}${context}:${pcs.join()}`;
-    const known = this.#states.get(key);
+  #stateOf(pcs: readonly number[] | Int32Array, context: number, matched: boolean): number {
+    const key = this.#exhausted ? null : `${matched ? '+' : '-'}${context}:${pcs.join()}`;
+    const known = key === null ? undefined : this.#states.get(key);
     if (known !== undefined) return known;
     const base = this.#stateList.length * this.#stride;
     const full = base + this.#stride > tableEntriesMax || this.#numbers + pcs.length > numbersMax;
     if (full && base > 0) return unknown;
     if (base + this.#stride > this.#table.length) this.#growTable(base + this.#stride);
     const state: State = { pcs: Int32Array.from(pcs), context, matched, alwaysMatches: false };
-    const alwaysMatches = this.#step(state, -1, 0).match !== null;
+    const alwaysMatches = key !== null && this.#step(state, -1, 0).match !== null;
     this.#stateList.push({ ...state, alwaysMatches });
-    this.#states.set(key, base);
+    if (key !== null) this.#states.set(key, base);
     // Twice, because the key has as many numbers.
     this.#numbers += 2 * pcs.length;
     return base;
@@ -422,8 +368,9 @@ export class PatternAutomaton {
     this.#table.set(table);
   }
 
-  /** Drops all states, after `bytes` bytes of a line. */
-  #forget(bytes: number): void {
+  /** Drops all states but one, of which the new entry is returned, after `bytes` more bytes. */
+  #forget(state: number, bytes: number): number {
+    const { pcs, context, matched } = this.#stateList[state / this.#stride]!;
     this.#bytesRead += bytes;
     if (this.#bytesRead < bytesPerStateMin * this.#stateList.length) this.#exhausted = true;
     this.#bytesRead = 0;
@@ -432,11 +379,13 @@ export class PatternAutomaton {
     this.#numbers = 0;
     this.#table = new Int32Array(0);
     this.#steps = [];
+    this.#stateOf([], Context.text, false);
+    return this.#stateOf(pcs, context, matched);
   }
 }
 
 function numbersIn({ rows, match }: Step): number {
-  const ofRows = rows === null ? 0 : (rows.places?.length ?? 0) + rows.copies.length + rows.sets.length;
+  const ofRows = rows === null ? 0 : rows.copies.length + rows.sets.length;
   return ofRows + (match?.sets.length ?? 0);
 }
 

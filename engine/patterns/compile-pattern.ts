@@ -57,44 +57,11 @@ export function compilePattern(text: string, instructionsMax = instructionsMaxDe
 }
 
 /**
- * Converts the program that re2js compiled. Returns null where it does not have the known form, which a later version of
- * re2js may change; re2js then has to run the pattern itself. Throws `invalid` for a program that distinguishes too many
- * characters.
+ * Converts the program that re2js compiled, whose form is that of the one version in package.json. Throws `invalid` for a program that
+ * distinguishes too many characters.
  */
-export function readPatternProgram(pattern: RE2JS): PatternProgram | null {
-  if (!isKnownForm()) return null;
-  return convertProgram(pattern);
-}
-
-/** Patterns whose programs contain every relevant kind of instruction and condition, with the expected instructions. */
-const knownPrograms: readonly (readonly [pattern: string, instructions: string])[] = [
-  ['^(?P<x>[a-c]|x.)(?s:.)*$', '5 4:4 3:2 8 9 11 1:4 3:3 10 1:10 4:8 6'],
-  ['(?m:^)|(?m:$)|\\b\\B', '5 4:1 4:2 1:2 4:16 4:32 1:4 6'],
-];
-
-let knownForm: boolean | undefined;
-
-function isKnownForm(): boolean {
-  knownForm ??= knownPrograms.every(([text, instructions]) => {
-    const program = convertProgram(RE2JS.compile(text));
-    return program !== null && describe(program) === instructions;
-  });
-  return knownForm;
-}
-
-function describe(program: PatternProgram): string {
-  const withArgument: readonly number[] = [Op.alt, Op.capture, Op.emptyWidth];
-  const texts = Array.from(program.op, (op, pc) =>
-    withArgument.includes(op) ? `${op}:${program.arg[pc]}` : op,
-  );
-  return texts.join(' ');
-}
-
-function convertProgram(pattern: RE2JS): PatternProgram | null {
-  const compiled: unknown = pattern.re2Input?.prog;
-  if (!isProgram(compiled)) return null;
-  const { inst, start } = compiled;
-  if (inst.some((i) => i.op < Op.alt || i.op > Op.runeAnyNotNewline)) return null;
+export function readPatternProgram(pattern: RE2JS): PatternProgram {
+  const { inst, start } = pattern.re2Input.prog as { inst: readonly Instruction[]; start: number };
   const matchers = new Map<string, Instruction>();
   const names: string[] = [];
   // Repetitions of a class share its runes, which may be some thousand numbers.
@@ -116,28 +83,6 @@ function convertProgram(pattern: RE2JS): PatternProgram | null {
     matcher: Int32Array.from(names, (name) => numbers.get(name) ?? -1),
     anchored: beginsWithText(inst, start),
   };
-}
-
-function isProgram(value: unknown): value is { inst: Instruction[]; start: number } {
-  if (typeof value !== 'object' || value === null || !('inst' in value) || !('start' in value)) return false;
-  const { inst, start } = value;
-  return typeof start === 'number' && Array.isArray(inst) && inst.length > 0 && inst.every(isInstruction);
-}
-
-function isInstruction(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'op' in value &&
-    typeof value.op === 'number' &&
-    'out' in value &&
-    typeof value.out === 'number' &&
-    'arg' in value &&
-    typeof value.arg === 'number' &&
-    'runes' in value &&
-    'matchRune' in value &&
-    typeof value.matchRune === 'function'
-  );
 }
 
 function emptyConditions(inst: readonly Instruction[]): number {

@@ -41,9 +41,8 @@ function compile(text: string): SearchPattern {
 }
 
 function programOf(text: string): PatternProgram {
-  let pattern: RE2JS;
   try {
-    pattern = RE2JS.compile(text);
+    return readPatternProgram(RE2JS.compile(text));
   } catch (error) {
     if (error instanceof RE2JSSyntaxException)
       throw invalid(
@@ -51,9 +50,6 @@ function programOf(text: string): PatternProgram {
       );
     throw error instanceof RE2JSException ? invalid(error.message) : error;
   }
-  const program = readPatternProgram(pattern);
-  if (program === null) throw new LogstrataError('unsupported', 'this version of re2js is not known');
-  return program;
 }
 
 function invalid(problem: string): LogstrataError {
