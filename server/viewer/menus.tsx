@@ -331,7 +331,7 @@ function SaveForm() {
     event.preventDefault();
     const name = String(new FormData(event.currentTarget as HTMLFormElement).get('name')).trim();
     if (name === '') return;
-    viewer.saved.save({ name, address: addressOf(view) });
+    viewer.saved.put({ name, address: addressOf(view) });
     screen.tell(`Saved as “${name}”`);
   };
   return (

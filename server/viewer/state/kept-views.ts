@@ -9,11 +9,6 @@ export interface KeptView {
   readonly address: string;
 }
 
-/** Maximum number of queries in the history. */
-const historyMax = 50;
-/** Maximum number of views that the user can save. */
-const savedMax = 200;
-
 function readViews(store: BrowserStore, name: string): readonly KeptView[] {
   const found = store.read(name);
   if (!Array.isArray(found)) return [];
@@ -27,13 +22,14 @@ function readViews(store: BrowserStore, name: string): readonly KeptView[] {
   );
 }
 
-/** A list of views in the browser's storage, newest first. */
-class ViewList {
-  protected readonly list;
+/** A list of views in the browser's storage, newest first, of which no two have the same `key`. */
+export class ViewList {
+  private readonly list;
 
   constructor(
     private readonly store: BrowserStore,
     private readonly listName: string,
+    private readonly key: keyof KeptView,
     private readonly max: number,
   ) {
     this.list = signal(readViews(store, listName));
@@ -43,44 +39,26 @@ class ViewList {
     return this.list;
   }
 
-  protected put(views: readonly KeptView[]): void {
-    this.list.value = views.slice(0, this.max);
-    this.store.write(this.listName, this.list.value);
-  }
-}
-
-/** The views that were queried, each address once. */
-export class QueryHistory extends ViewList {
-  constructor(store: BrowserStore) {
-    super(store, 'history', historyMax);
+  /** Puts a view at the top, in place of one with the same key. */
+  put(view: KeptView): void {
+    this.keep([view, ...this.without(view[this.key])]);
   }
 
-  /** Puts a view at the top. */
-  note(view: KeptView): void {
-    const [newest, ...others] = this.list.peek();
-    if (newest?.address === view.address) return;
-    const rest = newest === undefined ? [] : [newest, ...others];
-    this.put([view, ...rest.filter(({ address }) => address !== view.address)]);
+  remove(key: string): void {
+    this.keep(this.without(key));
   }
 
   clear(): void {
-    this.put([]);
-  }
-}
-
-/** Views that the user has saved under names. */
-export class SavedViews extends ViewList {
-  constructor(store: BrowserStore) {
-    super(store, 'views', savedMax);
+    this.keep([]);
   }
 
-  /** Saves a view; replaces one of the same name. */
-  save(view: KeptView): void {
-    this.put([view, ...this.list.peek().filter(({ name }) => name !== view.name)]);
+  private without(key: string): readonly KeptView[] {
+    return this.list.peek().filter((view) => view[this.key] !== key);
   }
 
-  remove(name: string): void {
-    this.put(this.list.peek().filter((view) => view.name !== name));
+  private keep(views: readonly KeptView[]): void {
+    this.list.value = views.slice(0, this.max);
+    this.store.write(this.listName, this.list.value);
   }
 }
 

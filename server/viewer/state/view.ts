@@ -296,11 +296,6 @@ export interface Question {
   readonly refusal?: string | undefined;
 }
 
-/** A time as a parameter. ISO 8601 is used, as the route accepts it for every year, including times around the epoch. */
-function momentParameter(timeMs: number): string {
-  return new Date(timeMs).toISOString();
-}
-
 /**
  * The field in which a view searches for its text; undefined for an agent without string fields. An empty list of fields means that they
  * are not known yet.
@@ -341,7 +336,9 @@ function spanLists(fields: readonly Field[], { sinceMs, untilMs }: Span): readon
   ] as const;
   return ends.flatMap(([operator, timeMs]) => {
     if (timeMs === undefined || clocks.length === 0) return [];
-    return [clocks.map((clock): Parameter => [`${clock}__${operator}`, momentParameter(timeMs)])];
+    // The route accepts ISO 8601 for every year, including times around the epoch.
+    const moment = new Date(timeMs).toISOString();
+    return [clocks.map((clock): Parameter => [`${clock}__${operator}`, moment])];
   });
 }
 

@@ -52,7 +52,7 @@ import {
   type HistogramState,
   timeOfRecord,
 } from './histogram.js';
-import { QueryHistory, SavedViews, type Preferences, type ViewStore } from './kept-views.js';
+import { ViewList, type Preferences, type ViewStore } from './kept-views.js';
 
 /** Minimum milliseconds between two counts while records come in live. */
 const recountMs = 5000;
@@ -60,6 +60,10 @@ const recountMs = 5000;
 const gatherMs = 250;
 /** Milliseconds before a failed request is repeated. */
 const askAgainMs = 3000;
+
+/** Maximum number of queries in the history, and of views that the user can save. */
+const historyMax = 50;
+const savedMax = 200;
 
 /** What is known of the agents. */
 interface AgentState {
@@ -85,8 +89,10 @@ export class Viewer {
   readonly tail: LiveTail;
   readonly histogram: Histogram;
   readonly facets: Facets;
-  readonly history: QueryHistory;
-  readonly saved: SavedViews;
+  /** The views that were queried, each address once. */
+  readonly history: ViewList;
+  /** Views that the user has saved under names. */
+  readonly saved: ViewList;
   readonly agents = signal<AgentState>({ names: undefined, fields: undefined, failure: undefined });
   /** Fields whose facet the user has opened (true) or closed (false). For other fields the sampled values decide. */
   readonly facetChoice = signal<ReadonlyMap<string, boolean>>(new Map());
@@ -119,8 +125,8 @@ export class Viewer {
     this.tail = new LiveTail(this.server, this.window, () => this.recountSoon());
     this.histogram = new Histogram(this.server);
     this.facets = new Facets(this.server);
-    this.history = new QueryHistory(store);
-    this.saved = new SavedViews(store);
+    this.history = new ViewList(store, 'history', 'address', historyMax);
+    this.saved = new ViewList(store, 'views', 'name', savedMax);
   }
 
   readonly view = computed(() => this.viewStore.view.value);
@@ -491,11 +497,10 @@ export class Viewer {
     // Each question has a time of its own, as the counts are requested when it changes.
     this.askedMs.value = Math.max(Date.now(), this.askedMs.peek() + 1);
     this.window.reset(this.pagesOf(this.question()));
-    if (!view.isContext)
-      this.history.note({
-        name: viewText(view, searchedField(view, this.fields.peek())),
-        address: addressOf({ ...view, cursor: undefined }),
-      });
+    const name = viewText(view, searchedField(view, this.fields.peek()));
+    const address = addressOf({ ...view, cursor: undefined });
+    const [newest] = this.history.views.peek();
+    if (!view.isContext && newest?.address !== address) this.history.put({ name, address });
     await this.opened(view);
     await this.drawn();
     if (this.requestedView !== view) return;
