@@ -19,7 +19,7 @@ import {
 } from '../../engine/index.js';
 import type { ConsoleAgent } from '../console/console-router.js';
 import { startConsole, type RunningConsole } from '../console/console.js';
-import type { ServerFigures, ThreadFigures } from '../console/metric.js';
+import type { ServerFigures } from '../console/metric.js';
 import { makeRoutes, type WrittenAgents } from '../console/routes.js';
 import { Access, type ListenerGuard } from '../http/access.js';
 import { isLoopback } from '../http/listen.js';
@@ -312,19 +312,15 @@ function openRoutes(
       attaching: collection?.attaching() ?? {},
       wrongTokens: { query: access.query.failures, console: access.console.failures },
       threads: {
-        query: threadFigures(workers),
+        query: workers,
         compact: { busy: ofArchive.compactionThreadsBusy, waiting: 0, threads: 1 },
-        ...(collection === undefined ? {} : { collect: threadFigures(collection.workers) }),
+        ...(collection === undefined ? {} : { collect: collection.workers }),
       },
     };
   };
   const counts = { ...server, now: Date.now };
   const version = packageVersion();
   open(makeRoutes({ version, agents: served, written, route, admission, counts, figures }), troubles);
-}
-
-function threadFigures({ busy, waiting, threads }: WorkerPool): ThreadFigures {
-  return { busy, waiting, threads };
 }
 
 /**

@@ -11,32 +11,16 @@ import { TrustedProxies } from '../http/client-address.js';
 import { ViewerRoute } from './viewer-route.js';
 
 /** Whether the server can answer queries and store records as it should. */
-class Readiness {
-  /** Undefined until the archive is open. */
-  #troubles: (() => Promise<readonly Trouble[]>) | undefined;
-  #isStopping = false;
+interface Readiness {
+  /** Returns what is wrong with the archive; undefined until it is open. */
+  troubles: (() => Promise<readonly Trouble[]>) | undefined;
+  isStopping: boolean;
+}
 
-  /** Says that the archive is open. From now on `troubles` is asked what is wrong with it. */
-  open(troubles: () => Promise<readonly Trouble[]>): void {
-    this.#troubles = troubles;
-  }
-
-  /** Says that the server is stopping. */
-  stop(): void {
-    this.#isStopping = true;
-  }
-
-  /** The reason where the server is starting or stopping; else null. It reveals nothing about the archive, so everybody may see it. */
-  get transition(): string | null {
-    if (this.#isStopping) return 'the server is shutting down';
-    return this.#troubles === undefined ? 'the archive is being opened' : null;
-  }
-
-  /** Everything that keeps the server from being ready; empty where it is ready. */
-  async troubles(): Promise<readonly Trouble[]> {
-    const { transition } = this;
-    return transition === null ? this.#troubles!() : [{ reason: transition }];
-  }
+/** The reason where the server is starting or stopping; else null. It reveals nothing about the archive, so everybody may see it. */
+function transitionOf({ troubles, isStopping }: Readiness): string | null {
+  if (isStopping) return 'the server is shutting down';
+  return troubles === undefined ? 'the archive is being opened' : null;
 }
 
 /** `GET /livez`: 200 while the process can answer. */
@@ -52,10 +36,11 @@ const livenessRoute: ConsoleRoute = {
 function readinessRoute(readiness: Readiness): ConsoleRoute {
   return {
     async answer(_request, response, _target, caller) {
-      const isInTransition = readiness.transition !== null;
-      const reasons = await readiness.troubles();
+      const reason = transitionOf(readiness);
+      if (reason !== null) throw notReady([{ reason }]);
+      const reasons = await readiness.troubles!();
       if (reasons.length === 0) return sendJson(response, { status: 'ready' });
-      throw notReady(isInTransition ? reasons : toldTo(caller, reasons));
+      throw notReady(toldTo(caller, reasons));
     },
   };
 }
@@ -122,7 +107,7 @@ export interface RunningConsole {
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   const { address, hosts, trustedProxies = [], guard, certificate, clientTimeoutMs, log } = options;
   checkConsoleAddress(address, guard);
-  const readiness = new Readiness();
+  const readiness: Readiness = { troubles: undefined, isStopping: false };
   const router = new ConsoleRouter({
     hosts: hostsAsked(address.host, hosts),
     viewer: new ViewerRoute(),
@@ -139,9 +124,9 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     renew: (renewed) => transport.renew(renewed),
     open: (routes, troubles) => {
       router.open(routes);
-      readiness.open(troubles);
+      readiness.troubles = troubles;
     },
-    stopping: () => readiness.stop(),
+    stopping: () => void (readiness.isStopping = true),
     close: async ({ timeoutMs }) => {
       await orDeadline(transport.stop(), timeoutMs);
       await transport.destroy();

@@ -23,7 +23,6 @@ import { ServerMetrics } from './server-metrics.js';
 import { badParameter, ProblemError } from '../http/problem.js';
 import { type Admission, inSlot } from '../pace/admission.js';
 import { type CountOptions, CountRoute } from './count-route.js';
-import type { SlowQueries } from '../route/query-tally.js';
 import type { ServerFigures } from './metric.js';
 import { ViewerRoute } from './viewer-route.js';
 import { openApi } from './openapi.js';
@@ -158,19 +157,6 @@ export function schemaRoute(agents: ConsoleAgents): ConsoleRoute {
   };
 }
 
-/** `GET /api/slow`: the most recent queries that took longer than `server.slow_query`, newest first. */
-function slowRoute(slow: SlowQueries): ConsoleRoute {
-  return { answer: (_request, response) => sendJson(response, { slow: slow.list() }) };
-}
-
-/** `GET /openapi.json`: what the listeners answer, for clients that are made of it. */
-function openApiRoute(version: string): ConsoleRoute {
-  return {
-    rights: 'by agent',
-    answer: (_request, response) => sendJson(response, openApi(version, '/')),
-  };
-}
-
 /** What the routes of the console use. */
 export interface ServedThings {
   readonly version: string;
@@ -209,8 +195,13 @@ export function makeRoutes({
     '/api/count/': new CountRoute(agents, admission, { ...counts, tally: route.tally, slow: route.slow }),
     '/api/agents': agentsRoute(agents),
     '/api/schema/': schemaRoute(agents),
-    '/api/slow': slowRoute(route.slow),
-    '/openapi.json': openApiRoute(version),
+    // The most recent queries that took longer than `server.slow_query`, newest first.
+    '/api/slow': { answer: (_request, response) => sendJson(response, { slow: route.slow.list() }) },
+    // What the listeners answer, for clients that are made of it.
+    '/openapi.json': {
+      rights: 'by agent',
+      answer: (_request, response) => sendJson(response, openApi(version, '/')),
+    },
     '/': new ViewerRoute(),
   };
 }
