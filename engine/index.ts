@@ -139,7 +139,8 @@ export type {
 export type { PieceIterator, Scan, ScanOptions } from './scan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/coverage.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-policy.js';
-export type { OverCount, Taken } from './store/manifest/retention-policy.js';
+export type { OverCount, Retention, Taken } from './store/manifest/retention-policy.js';
+export type { AttachedFile, MovedFile } from './store/attached/attached-list.js';
 
 // Readers on other machines.
 export { borderOf, encodeBorder, schemaTag } from './far/border.js';
@@ -211,7 +212,7 @@ export { foreignMemory, workingOn, type MemoryRange } from './core/shared-memory
 export { KernelModule, requireSimd, type KernelMemory } from './core/wasm.js';
 export { dropInOrder, finishInOrder, mapInOrder, startInOrder, type Pending } from './workers/in-order.js';
 export { Semaphore } from './workers/semaphore.js';
-export { buffersOf, builtModule, type Finished, type Task } from './workers/task.js';
+export { buffersOf, taskIn, type Finished } from './workers/task.js';
 export { WorkerPool, workersDefault } from './workers/worker-pool.js';
 
 // Files.

@@ -73,7 +73,7 @@ async function joined(entries, folder, codeSplitting) {
 const tasks = [...filesBelow('engine', '.js'), ...filesBelow('agents', '.js')].filter(
   (path) =>
     existsSync(join(dist, '..', path.replace(/\.js$/, '.ts'))) &&
-    readFileSync(join(dist, path), 'utf8').includes('module: builtModule(import.meta.url)'),
+    readFileSync(join(dist, path), 'utf8').includes('taskIn(import.meta.url, '),
 );
 
 /** The modules that a module imports, itself or through others, when it is loaded: not those that it imports when it runs. */

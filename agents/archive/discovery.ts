@@ -1,29 +1,20 @@
-import { groupBy, isSameFooter, LogstrataError } from '../../engine/index.js';
+import {
+  type AttachedFile,
+  groupBy,
+  isSameFooter,
+  LogstrataError,
+  type MovedFile,
+} from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { isWithin } from '../sources/paths.js';
 import type { FooterRead } from './file-footers.js';
 import type { FoundFile, FoundFiles, PathProblem } from './found-files.js';
 
-/** An attached file. */
-export interface KnownFile {
-  readonly id: string;
-  readonly path: string;
-  readonly bytes: number;
-  readonly mtimeMs: number;
-  readonly footerHash: string;
-  readonly etag?: string | undefined;
-  /** The keys and values of its folders when it was attached. */
-  readonly constants: Readonly<Record<string, string | null>>;
-}
-
-/** An attached file that has another path now, or another modification time. */
-export interface MovedFile {
-  readonly id: string;
-  readonly path: string;
-  readonly bytes: number;
-  readonly mtimeMs: number;
-  readonly etag?: string | undefined;
-}
+/** What is known of an attached file. `constants` are the keys and values of its folders when it was attached. */
+export type KnownFile = Pick<
+  AttachedFile,
+  'id' | 'path' | 'bytes' | 'mtimeMs' | 'footerHash' | 'etag' | 'constants'
+>;
 
 /** What has changed in an archive since its files were attached. */
 export interface Discovery {

@@ -2,7 +2,7 @@ import { readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { cpus, loadavg, uptime } from 'node:os';
 import { basename } from 'node:path';
 import type Library from 'systeminformation';
-import { builtModule, type Finished, orDeadline, type Task, type WorkerPool } from '../../engine/index.js';
+import { taskIn, type Finished, orDeadline, type WorkerPool } from '../../engine/index.js';
 
 /** What to read besides processors and memory. */
 export interface SystemJob {
@@ -70,7 +70,7 @@ async function loadLibrary(): Promise<typeof Library> {
 }
 
 /** Reads the figures on a worker thread: the library starts other programs and waits for some of them, which must not delay queries. */
-export const systemTask: Task<SystemJob, SystemReading> = { module: builtModule(import.meta.url), work };
+export const systemTask = taskIn(import.meta.url, { work });
 
 /** Reads the figures on a thread of the pool. */
 export function readSystem(workers: WorkerPool, job: SystemJob): Promise<SystemReading> {

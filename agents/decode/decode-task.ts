@@ -1,13 +1,12 @@
 import {
   BatchBuilder,
   buffersOf,
-  builtModule,
+  taskIn,
   type Finished,
   foreignMemory,
   headerBytes,
   type MemoryRange,
   RangeArena,
-  type Task,
   type WorkerPool,
   workingOn,
   assert,
@@ -178,7 +177,7 @@ function decode(
   return { bytes: null, packed, ranges: done, years, unreadable: [...unreadable.values()], ...counters };
 }
 
-const decodeTask: Task<DecodeJob, DecodedLines> = { module: builtModule(import.meta.url), work };
+const decodeTask = taskIn(import.meta.url, { work });
 
 /** Decodes lines on a thread of the pool; without a pool, on this thread. Unshared bytes are transferred to the thread and back. */
 export async function decodeOnPool(pool: WorkerPool | null, job: DecodeJob): Promise<DecodedLines> {

@@ -92,16 +92,7 @@ function readField(section: YamlSection, inputs: FieldInputs): FieldDefinition |
   if (source !== undefined && template !== undefined) {
     section.note(`the field "${name}" is made by its template; "source: ${source}" is not used`);
   }
-  return {
-    name,
-    type,
-    source: source ?? name,
-    ...(description === undefined ? {} : { description }),
-    ...(index === undefined ? {} : { index }),
-    ...(timestamp === undefined ? {} : { timestamp }),
-    ...(unit === undefined ? {} : { unit }),
-    ...(template === undefined ? {} : { template }),
-  };
+  return { name, type, source: source ?? name, description, index, timestamp, unit, template };
 }
 
 function checkIndex(section: YamlSection, name: string, type: FieldType, index: FieldIndex): void {

@@ -205,12 +205,12 @@ function readParts(
   return {
     fields,
     schema: schemaOf(fields, withColumns),
-    ...(file?.input === undefined ? {} : { file: file.input }),
-    ...(archive === undefined ? {} : { archive: archive.input }),
-    ...(retention === undefined ? {} : { retention }),
-    ...(rejectedBytesMax === undefined ? {} : { rejectedBytesMax }),
-    ...(file?.rotate === undefined ? {} : { rotate: file.rotate }),
-    ...(system === undefined ? {} : { system }),
+    file: file?.input,
+    archive: archive?.input,
+    retention,
+    rejectedBytesMax,
+    rotate: file?.rotate,
+    system,
   };
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { lineBytesMax, LogstrataError } from '../../engine/index.js';
-import { byteSizeShape, parseByteSize, parseDuration, durationShape } from './quantities.js';
-import type { FileInput, LineFormat, Multiline, Retention, Rotation, SystemInput } from './definition.js';
+import { lineBytesMax, LogstrataError, type Retention } from '../../engine/index.js';
+import { byteSizeShape, parseByteSize, parseDuration, durationShape, within } from './quantities.js';
+import type { FileInput, LineFormat, Multiline, Rotation, SystemInput } from './definition.js';
 import { LinePattern, startInstructionsMax } from './line-pattern.js';
 import { expressionOfShellPattern } from './file-captures.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
@@ -53,11 +53,7 @@ export function readLineFormat(
   const multiline = readMultiline(section);
   const sources = format === 'plain' ? captures : undefined;
   if (format === undefined) return { format, sources };
-  const parts = {
-    ...(regex === undefined ? {} : { regex }),
-    ...(multiline === undefined ? {} : { multiline }),
-  };
-  return { format: { format, ...parts }, sources };
+  return { format: { format, regex, multiline }, sources };
 }
 
 /** A record normally ends when the next one begins. An exception and its stack trace are written at once, so one second is ample. */
@@ -78,15 +74,17 @@ function readMultiline(file: YamlSection): Multiline | undefined {
       "an expression that finds the first line of a record, such as '^\\d{4}-\\d\\d-\\d\\d '",
     );
   const { min, max } = multilineTimeoutMs;
-  const timeoutMs = section.parsed('timeout', `${durationShape}, from 1ms to 1h`, (text) => {
-    const durationMs = parseDuration(text);
-    return durationMs !== undefined && durationMs >= min && durationMs <= max ? durationMs : undefined;
-  });
+  const timeoutMs = section.parsed(
+    'timeout',
+    `${durationShape}, from 1ms to 1h`,
+    within(parseDuration, min, max),
+  );
   const linesMax = section.integer('max_lines', multilineLines);
-  const bytesMax = section.parsed('max_bytes', `${byteSizeShape}, at most 1mb`, (text) => {
-    const sizeBytes = parseByteSize(text);
-    return sizeBytes !== undefined && sizeBytes > 0 && sizeBytes <= lineBytesMax ? sizeBytes : undefined;
-  });
+  const bytesMax = section.parsed(
+    'max_bytes',
+    `${byteSizeShape}, at most 1mb`,
+    within(parseByteSize, 1, lineBytesMax),
+  );
   return {
     start: start ?? '',
     timeoutMs: timeoutMs ?? multilineTimeoutMs.default,
@@ -195,10 +193,11 @@ const systemIntervalMinMs = 1000;
 export function readSystem(root: YamlSection): SystemInput | undefined {
   const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
   if (section === undefined) return undefined;
-  const interval = section.parsed('interval', `${durationShape}, and at least 1s`, (text) => {
-    const durationMs = parseDuration(text);
-    return durationMs !== undefined && durationMs >= systemIntervalMinMs ? durationMs : undefined;
-  });
+  const interval = section.parsed(
+    'interval',
+    `${durationShape}, and at least 1s`,
+    within(parseDuration, systemIntervalMinMs),
+  );
   const disk = section.section('disk', ['path']);
   const olderPath = section.text('disk_path');
   if (olderPath !== undefined)

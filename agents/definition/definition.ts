@@ -1,4 +1,11 @@
-import type { FieldIndex, FieldType, ForeignFormat, Schema, TimeUnit } from '../../engine/index.js';
+import type {
+  FieldIndex,
+  FieldType,
+  ForeignFormat,
+  Retention,
+  Schema,
+  TimeUnit,
+} from '../../engine/index.js';
 import { isUndated, type TimestampFormat } from './timestamp.js';
 
 /**
@@ -15,14 +22,14 @@ export interface AgentDefinition {
   /** The same fields as the engine's schema. */
   readonly schema: Schema;
   /** Logs to follow. */
-  readonly file?: FileInput;
+  readonly file?: FileInput | undefined;
   /** Existing files. */
-  readonly archive?: ArchiveInput;
-  readonly retention?: Retention;
-  readonly rotate?: Rotation;
+  readonly archive?: ArchiveInput | undefined;
+  readonly retention?: Retention | undefined;
+  readonly rotate?: Rotation | undefined;
   /** Limit on the bytes of kept rejected lines; absent for the default. */
-  readonly rejectedBytesMax?: number;
-  readonly system?: SystemInput;
+  readonly rejectedBytesMax?: number | undefined;
+  readonly system?: SystemInput | undefined;
   /** Messages to log once at the start: about keys that are accepted but not used (yet). */
   readonly notes: readonly string[];
 }
@@ -36,27 +43,27 @@ export interface FieldDefinition {
    * the column. Not used with a template.
    */
   readonly source: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   /**
    * For fields of type string or int: build filters (true), larger ones (`full`, strings only), or none (false). Absent:
    * decided by the data.
    */
-  readonly index?: FieldIndex;
+  readonly index?: FieldIndex | undefined;
   /** For time fields: the format of the text. Absent: integers, milliseconds since the epoch. */
-  readonly timestamp?: TimestampFormat;
+  readonly timestamp?: TimestampFormat | undefined;
   /** For time fields read from a column of numbers in Parquet and Arrow files: the unit of the numbers. */
-  readonly unit?: TimeUnit;
+  readonly unit?: TimeUnit | undefined;
   /** A Go template over the parsed fields (`template.ts`). */
-  readonly template?: string;
+  readonly template?: string | undefined;
 }
 
 /** Format of lines. */
 export interface LineFormat {
   readonly format: 'plain' | 'json' | 'logfmt';
   /** RE2 expression of a line, for `plain` only. Its named captures are the parsed fields. */
-  readonly regex?: string;
+  readonly regex?: string | undefined;
   /** How several lines form a record; absent where each line is one. */
-  readonly multiline?: Multiline;
+  readonly multiline?: Multiline | undefined;
 }
 
 /** Logs to follow: their folder, names and format. */
@@ -74,9 +81,9 @@ export interface ArchiveInput {
   readonly globs: readonly ArchiveGlob[];
   readonly mode: 'in-place' | 'import';
   /** Format of lines, where `file` does not give it. */
-  readonly lines?: LineFormat;
+  readonly lines?: LineFormat | undefined;
   /** The field that places records, as written; absent for the first of type time. */
-  readonly time?: string;
+  readonly time?: string | undefined;
   /** For a file that has changed: queries that need its rows fail, or the new file's rows replace them. */
   readonly changed: 'fail' | 'replace';
   /** For a file that is gone: queries that need its rows fail, or its rows are retired. */
@@ -106,18 +113,6 @@ export interface Multiline {
   readonly bytesMax: number;
 }
 
-/** How long records are kept. */
-export interface Retention {
-  /** Age at which records are deleted, in milliseconds; null for never. */
-  readonly periodMs: number | null;
-  /** Interval of the checks, in milliseconds. */
-  readonly intervalMs: number;
-  /** Bytes on disk beyond which the oldest records are deleted; null for no limit. */
-  readonly bytesMax: number | null;
-  /** Delay, in milliseconds, before a change of settings takes effect that deletes more records than before. */
-  readonly graceMs: number;
-}
-
 /** `truncate` empties a log in place; `rename` gives it another name. */
 export type RotationMethod = 'truncate' | 'rename';
 
@@ -127,7 +122,7 @@ export interface Rotation {
   /** Size at which a file is rotated; null where none is given. */
   readonly sizeBytes: number | null;
   /** Command to run after a rotation. */
-  readonly run?: string;
+  readonly run?: string | undefined;
 }
 
 /** The figures of this machine to record. */

@@ -1,4 +1,4 @@
-import { byteSizeShape, parseByteSize, durationShape, parseDuration } from './quantities.js';
+import { byteSizeShape, parseByteSize, durationShape, parseDuration, within } from './quantities.js';
 import type { YamlSection } from './yaml.js';
 import { readerLagMsMax } from '../../engine/index.js';
 
@@ -41,7 +41,7 @@ export function readFar(storage: YamlSection | undefined): FarConfig | null {
     afterMs: far.duration('after', 0) ?? defaults.afterMs,
     keepLocalMs: far.duration('keep_local', 0) ?? defaults.keepLocalMs,
     bytesPerSecond:
-      far.parsed('rate', `${byteSizeShape}, more than 0`, (text) => parseByteSize(text) || undefined) ??
+      far.parsed('rate', `${byteSizeShape}, more than 0`, within(parseByteSize, 1)) ??
       defaults.bytesPerSecond,
   };
 }
@@ -112,14 +112,10 @@ export function readReader(server: YamlSection): ReaderConfig | null {
   if (caFile !== null && writer.startsWith('http:'))
     section.problem('ca_file', 'ca_file is for a writer that is asked over https');
   const lagShape = `${durationShape}, at most ${readerLagMsMax / 1000}s`;
-  const parseLag = (text: string): number | undefined => {
-    const lagMs = parseDuration(text);
-    return lagMs === undefined || lagMs > readerLagMsMax ? undefined : lagMs;
-  };
   return {
     writer,
     tokenFile: section.path('token_file') ?? null,
     caFile,
-    lagMs: section.parsed('lag', lagShape, parseLag) ?? lagMsDefault,
+    lagMs: section.parsed('lag', lagShape, within(parseDuration, 0, readerLagMsMax)) ?? lagMsDefault,
   };
 }

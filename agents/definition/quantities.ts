@@ -51,3 +51,15 @@ export function parseDuration(text: string): number | undefined {
   const roundedMs = Math.round(totalMs);
   return Number.isSafeInteger(roundedMs) ? roundedMs : undefined;
 }
+
+/** A parser as `parse` that takes values from `min` to `max` only. */
+export function within(
+  parse: (text: string) => number | undefined,
+  min: number,
+  max = Infinity,
+): (text: string) => number | undefined {
+  return (text) => {
+    const value = parse(text);
+    return value !== undefined && value >= min && value <= max ? value : undefined;
+  };
+}

@@ -9,7 +9,7 @@ import {
   nearName,
   readBounded,
 } from '../../engine/index.js';
-import { byteSizeShape, parseByteSize, durationShape, parseDuration } from './quantities.js';
+import { byteSizeShape, parseByteSize, durationShape, parseDuration, within } from './quantities.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
 
 /** A position in a file; line and column count from 1. */
@@ -486,15 +486,12 @@ export class YamlSection {
   /** A duration in milliseconds, at least `minMs`. */
   duration(key: string, minMs: number): number | undefined {
     const shape = minMs > 0 ? `${durationShape}, longer than 0` : durationShape;
-    return this.parsed(key, shape, (text) => {
-      const durationMs = parseDuration(text);
-      return durationMs !== undefined && durationMs >= minMs ? durationMs : undefined;
-    });
+    return this.parsed(key, shape, within(parseDuration, minMs));
   }
 
   /** A size in bytes, greater than 0. */
   byteSize(key: string): number | undefined {
-    return this.parsed(key, `${byteSizeShape}, more than 0`, (text) => parseByteSize(text) || undefined);
+    return this.parsed(key, `${byteSizeShape}, more than 0`, within(parseByteSize, 1));
   }
 
   /** The mapping under a key. */

@@ -195,5 +195,5 @@ class ColumnFileReading {
 
 function sourceErrorOf(error: LogstrataError, path: string): SourceError {
   const { code, message, offset } = error;
-  return new SourceError(code, message, { path, cause: error, ...(offset === undefined ? {} : { offset }) });
+  return new SourceError(code, message, { path, offset, cause: error });
 }

@@ -94,7 +94,7 @@ class RejectedLoad {
     let session: LoadSession | undefined;
     try {
       signal?.throwIfAborted();
-      session = await store.beginLoad({ ...(codec === undefined ? {} : { codec }), beyondRetention, takes });
+      session = await store.beginLoad({ codec, beyondRetention, takes });
       await new RejectedReading(this.options, this.settings, session, item.tally).run(takes, () =>
         this.journal.progress(item, 'reading', item.tally.fileBytesRead / item.tally.fileBytes),
       );
@@ -273,7 +273,7 @@ export class Restoring {
     const { store, codec } = this.options;
     const paths: string[] = [];
     for (const part of lost.load.parts) paths.push(await this.fileOf(part, path, lost));
-    const session = await store.beginLoad({ restores: lost, ...(codec === undefined ? {} : { codec }) });
+    const session = await store.beginLoad({ restores: lost, codec });
     try {
       for (const [source, part] of lost.load.parts.entries())
         await this.readPart(paths[source]!, source, part, session, onProgress);

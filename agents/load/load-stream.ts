@@ -250,7 +250,8 @@ class StreamLoad {
       if (!isLogstrataError(error)) throw error;
       const safe = this.committed.records;
       const message = `${error.message}. Reading stopped: ${safe} records are stored, the ${batch.length} read after them are not`;
-      throw new LogstrataError(error.code, message, { ...placeOf(error), cause: error });
+      const { code, path, offset } = error;
+      throw new LogstrataError(code, message, { path, offset, cause: error });
     }
   }
 
@@ -262,8 +263,4 @@ class StreamLoad {
     const content = { path: streamName, title: 'standard input', lines, first };
     throw noRecordError(this.options.definition.name, content);
   }
-}
-
-function placeOf({ path, offset }: LogstrataError): { path?: string; offset?: number } {
-  return { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
 }

@@ -73,8 +73,8 @@ class LoadUnit {
   readonly session = (): Promise<LoadSession> => {
     const { store, codec, beyondRetention, definition } = this.options;
     this.begun ??= store.beginLoad({
-      ...(codec === undefined ? {} : { codec }),
-      ...(beyondRetention === undefined ? {} : { beyondRetention }),
+      codec,
+      beyondRetention,
       rejectedBytesMax: definition.rejectedBytesMax,
     });
     return this.begun;

@@ -52,9 +52,9 @@ export type ErrorCode =
 /** Where and why an error occurred. */
 export interface ErrorPlace {
   /** The file or folder that the error is about. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Byte offset in `path`. */
-  readonly offset?: number;
+  readonly offset?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -78,7 +78,10 @@ export class DamageError extends LogstrataError {
   readonly rowGroup: number | undefined;
   readonly column: string | undefined;
 
-  constructor(message: string, place: ErrorPlace & { rowGroup?: number; column?: string }) {
+  constructor(
+    message: string,
+    place: ErrorPlace & { rowGroup?: number | undefined; column?: string | undefined },
+  ) {
     super('damaged', message, place);
     this.name = 'DamageError';
     this.rowGroup = place.rowGroup;

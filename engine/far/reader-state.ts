@@ -14,7 +14,7 @@ import {
   type SnapshotRun,
 } from '../store/reading/snapshot.js';
 import { StateChanges } from '../store/reading/state-changes.js';
-import { compareByPosition } from '../store/manifest/run-list.js';
+import { compareRuns } from '../store/manifest/run-list.js';
 import { isLogstrataError, LogstrataError } from '../core/errors.js';
 import { SharedWork } from '../core/waiting.js';
 import type { Schema, Predicate } from '../core/schema.js';
@@ -142,7 +142,7 @@ export class ReaderState {
       );
       for (const run of own) runs.push({ ...run, rowGroup });
     }
-    runs.sort(compareByPosition);
+    runs.sort(compareRuns);
     let next = 0;
     let stretch = 0;
     let rowGroup: RowGroup | null = null;

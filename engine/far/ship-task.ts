@@ -4,7 +4,7 @@ import type { FarSettings } from './far-transport.js';
 import { openRealDirectory } from '../store/disk/real-directory.js';
 import type { FarAttempt, SegmentEntry } from '../store/manifest/manifest.js';
 import type { Schema } from '../core/schema.js';
-import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { taskIn, type Finished } from '../workers/task.js';
 import { shipSegment, type ShippedRows } from './ship-segment.js';
 
 /** A segment of the data folder at `location` to be shipped. */
@@ -29,8 +29,4 @@ export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>>
 }
 
 /** Ships a segment on one thread, including reading and encoding, so that no query waits for it. */
-export const shipTask: Task<LocatedShipping, ShippedRows> = {
-  module: builtModule(import.meta.url),
-  isLong: true,
-  work,
-};
+export const shipTask = taskIn(import.meta.url, { work }, true);

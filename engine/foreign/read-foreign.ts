@@ -1,7 +1,7 @@
 import type { ForeignPlace, LocalCopy } from '../objects/object-blocks.js';
 import type { ObjectVersion } from '../objects/object-client.js';
 import type { ObjectStorage } from '../objects/object-storage.js';
-import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { taskIn, type Finished } from '../workers/task.js';
 import { missingBytesMax } from './chunk-bytes.js';
 import { decodeParquetCompletely } from './complete-columns.js';
 import { decodeArrow, readArrowFile } from './decode-arrow.js';
@@ -40,12 +40,7 @@ export interface DescribeJob extends ForeignPlace {
 }
 
 /** Describes another program's file on a worker thread. Throws as `readForeignFile` does. */
-export const describeForeignTask: Task<DescribeJob, ForeignFile> = {
-  module: builtModule(import.meta.url),
-  name: 'describeFile',
-  isLong: true,
-  work: describeFile,
-};
+export const describeForeignTask = taskIn(import.meta.url, { describeFile }, true);
 
 /** Runs on the worker thread: describes the file. */
 export async function describeFile({ path, format, copy }: DescribeJob): Promise<Finished<ForeignFile>> {

@@ -1,6 +1,6 @@
 import type { SegmentEntry } from '../store/manifest/manifest.js';
 import { openRealDirectory } from '../store/disk/real-directory.js';
-import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { taskIn, type Finished } from '../workers/task.js';
 import { WorkerPool } from '../workers/worker-pool.js';
 import { rewriteSegments, type RewriteJob } from './rewrite.js';
 
@@ -18,7 +18,4 @@ export async function work({ location, job }: LocatedRewrite): Promise<Finished<
 }
 
 /** Runs a whole rewrite on one thread, including reading and decoding, so that no query waits for it. */
-export const rewriteTask: Task<LocatedRewrite, readonly SegmentEntry[]> = {
-  module: builtModule(import.meta.url),
-  work,
-};
+export const rewriteTask = taskIn(import.meta.url, { work });

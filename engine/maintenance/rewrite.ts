@@ -1,3 +1,4 @@
+import { compareRuns } from '../store/manifest/run-list.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchRows } from '../columns/take.js';
 import { allColumns } from './all-columns.js';
@@ -7,7 +8,6 @@ import type { HeldColumns, RowGroup, SnapshotRun } from '../store/reading/snapsh
 import type { Schema } from '../core/schema.js';
 import { runsOfSegment } from '../store/reading/agent-state.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
-import { compareRuns } from '../store/manifest/commit.js';
 import type { Directory } from '../store/disk/directory.js';
 import { Coverage } from '../store/manifest/coverage.js';
 import type { OrdinalRun, SegmentEntry } from '../store/manifest/manifest.js';

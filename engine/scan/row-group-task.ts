@@ -2,7 +2,7 @@ import { columnAt, wordsPerLayout, type ColumnLayout } from '../columns/column.j
 import type { LineTable } from '../kernels/json-rows.js';
 import { onLentMemory } from '../core/shared-memory.js';
 import { throwIfEnded } from '../workers/job-queue.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
+import { buffersOf, taskIn, type Finished } from '../workers/task.js';
 import { JsonLines, type LinePart, type Piece } from './json-lines.js';
 import { narrow, type Narrowed, type NarrowMode } from './narrowing.js';
 import { arraysOfNumbers } from '../numbers/group-numbers.js';
@@ -126,18 +126,6 @@ export function count({ time, value, numbers, memoryBytes, ...rest }: CountsJob)
 }
 
 /** The three kinds of jobs. */
-export const matchesTask: Task<MatchesJob, NarrowedRows> = {
-  module: builtModule(import.meta.url),
-  name: 'findMatches',
-  work: findMatches,
-};
-export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
-  module: builtModule(import.meta.url),
-  name: 'writeLines',
-  work: writeLines,
-};
-export const countsTask: Task<CountsJob, RowCounts> = {
-  module: builtModule(import.meta.url),
-  name: 'count',
-  work: count,
-};
+export const matchesTask = taskIn(import.meta.url, { findMatches });
+export const linesTask = taskIn(import.meta.url, { writeLines });
+export const countsTask = taskIn(import.meta.url, { count });

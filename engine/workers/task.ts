@@ -30,6 +30,22 @@ export function builtModule(url: string): URL {
   return new URL(`dist/${url.slice(root.href.length).replace(/\.ts$/, '.js')}`, root);
 }
 
+/**
+ * A task of a module.
+ *
+ * @param url the module's `import.meta.url`
+ * @param exported the function under the name that the module exports it by
+ * @param isLong see `Task.isLong`
+ */
+export function taskIn<Job, Result>(
+  url: string,
+  exported: Readonly<Record<string, Task<Job, Result>['work']>>,
+  isLong = false,
+): Task<Job, Result> {
+  const [[name, work]] = Object.entries(exported) as [[string, Task<Job, Result>['work']]];
+  return { module: builtModule(url), name, isLong, work };
+}
+
 /** The distinct buffers of arrays, for a transfer. Nobody else may use them. */
 export function buffersOf(arrays: Iterable<ArrayBufferView<ArrayBufferLike>>): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
@@ -81,17 +97,11 @@ export function failureOf(error: unknown): SentError {
 /** Converts a received failure to an error. A `LogstrataError` or `DamageError` keeps its class and fields. */
 export function errorOf(failure: SentError): Error {
   const { code, message, stack, path, offset, damage } = failure;
-  const place = { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
   if (code === undefined) {
     const error = new Error(message);
     if (stack !== undefined) error.stack = stack;
     return error;
   }
-  if (damage === undefined) return new LogstrataError(code, message, place);
-  const { rowGroup, column } = damage;
-  return new DamageError(message, {
-    ...place,
-    ...(rowGroup === undefined ? {} : { rowGroup }),
-    ...(column === undefined ? {} : { column }),
-  });
+  if (damage === undefined) return new LogstrataError(code, message, { path, offset });
+  return new DamageError(message, { path, offset, ...damage });
 }

@@ -8,8 +8,9 @@ import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log
 import type { AgentsFolder } from '../../agents/definition/agent-file.js';
 import { ConfigError } from '../../agents/definition/config-error.js';
 import { defaultConfig, type Config } from '../../agents/definition/config.js';
-import type { AgentDefinition, Retention } from '../../agents/definition/definition.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
 import {
+  type Retention,
   assert,
   assertNever,
   fileSystemError,

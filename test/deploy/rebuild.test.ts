@@ -14,7 +14,7 @@ it('a build succeeds beside modules that an earlier one has left, and installs n
     symlinkSync(join(root, name), join(folder, name));
   for (const name of ['agents', 'engine', 'server', 'viewer'])
     cpSync(join(root, 'dist', name), join(folder, 'dist', name), { recursive: true });
-  const task = 'export { gone } from "./terms/limits.js"; ({ module: builtModule(import.meta.url) });';
+  const task = 'export { gone } from "./terms/limits.js"; taskIn(import.meta.url, {});';
   writeFileSync(join(folder, 'dist/engine', 'earlier-task.js'), task);
   execFileSync(process.execPath, [join(folder, 'server/build.mjs')]);
   expect(existsSync(join(folder, 'dist/program/engine', 'earlier-task.js'))).toBe(false);

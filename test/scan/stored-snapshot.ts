@@ -1,9 +1,9 @@
+import { compareRuns } from '../../engine/store/manifest/run-list.js';
 import type { RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows } from '../model/rows.js';
 import type { Snapshot, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 import { runsOfSegment } from '../../engine/store/reading/agent-state.js';
 import type { BufferPool } from '../../engine/store/reading/buffer-pool.js';
-import { compareRuns } from '../../engine/store/manifest/commit.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import { HotRows } from '../../engine/store/reading/hot-rows.js';
 import type { Run } from '../../engine/store/manifest/manifest.js';

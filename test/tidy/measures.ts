@@ -38,7 +38,7 @@ function linesOf(sources: readonly TextFile[]): number {
 
 function taskModules(): Measure {
   const found = sourcesBelow(product)
-    .filter(({ text }) => /(?<!, )builtModule\(import\.meta\.url\)/.test(text))
+    .filter(({ text }) => /taskIn\(import\.meta\.url/.test(text))
     .map(({ path }) => path);
   const name = 'task modules';
   return { name, definition: 'modules that threads run a job of', value: found.length, found };

@@ -18,7 +18,7 @@ import { partitionOfTime } from '../../core/cursor.js';
 import { heap } from '../../core/arena.js';
 import { DamageError, LogstrataError } from '../../core/errors.js';
 import { valueBytesMax, filePieceBytes } from '../../core/limits.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { buffersOf, taskIn, type Finished } from '../../workers/task.js';
 import { changeColumn, type ValueChange } from './column-source.js';
 import { OpenFiles } from '../disk/open-files.js';
 import { spanTimes } from './row-order.js';
@@ -213,25 +213,10 @@ class TimeBounds {
 }
 
 /** Reads a column for an import on a thread. */
-export const importTask: Task<ImportJob, ImportedSpans> = {
-  module: builtModule(import.meta.url),
-  name: 'importSpans',
-  isLong: true,
-  work: importSpans,
-};
+export const importTask = taskIn(import.meta.url, { importSpans }, true);
 
 /** Hashes bytes of a file on a thread. */
-export const hashTask: Task<HashJob, HashedBytes> = {
-  module: builtModule(import.meta.url),
-  name: 'hashBytes',
-  isLong: true,
-  work: hashBytes,
-};
+export const hashTask = taskIn(import.meta.url, { hashBytes }, true);
 
 /** Determines the hours of the rows of row groups on a thread. */
-export const placeTask: Task<PlaceJob, PlacedSpans> = {
-  module: builtModule(import.meta.url),
-  name: 'placeSpans',
-  isLong: true,
-  work: placeSpans,
-};
+export const placeTask = taskIn(import.meta.url, { placeSpans }, true);

@@ -15,7 +15,7 @@ import { withKeptScratch } from '../../core/scratch.js';
 import { presentValues, distinctValuesMax, doValuesRepeat } from '../../parquet/value-encoder.js';
 import { boundsOf, type Bounds } from '../../parquet/statistics.js';
 import { typeFacts, type Field } from '../../core/schema.js';
-import { builtModule, type Finished, type Task } from '../../workers/task.js';
+import { taskIn, type Finished } from '../../workers/task.js';
 import {
   filtersOfValues,
   noChunkFilters,
@@ -137,8 +137,4 @@ function filtersOfRepeated(
 }
 
 /** Indexes a column of a row group on a thread. */
-export const indexTask: Task<IndexJob, ColumnIndex> = {
-  module: builtModule(import.meta.url),
-  isLong: true,
-  work,
-};
+export const indexTask = taskIn(import.meta.url, { work }, true);

@@ -16,7 +16,7 @@ import { withKeptScratch } from '../../core/scratch.js';
 import type { ValueHash } from '../../parquet/bloom-filter.js';
 import { physicalType } from '../../parquet/format.js';
 import { DamageError } from '../../core/errors.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { buffersOf, taskIn, type Finished } from '../../workers/task.js';
 import type { Asked, FilterQuestion } from '../sealed/filter-question.js';
 import type { FileIdentity } from './attached-list.js';
 import { changeColumn, type ColumnSource, type ValueChange } from './column-source.js';
@@ -208,22 +208,10 @@ function hasReplacement(text: Uint8Array): boolean {
 }
 
 /** Reads and decodes a span of a column on a thread. */
-export const spanTask: Task<SpanJob, ReadSpans> = {
-  module: builtModule(import.meta.url),
-  name: 'readSpans',
-  work: readSpans,
-};
+export const spanTask = taskIn(import.meta.url, { readSpans });
 
 /** Searches a column of a row group on a thread. */
-export const searchTask: Task<SearchJob, SearchedSpans> = {
-  module: builtModule(import.meta.url),
-  name: 'searchSpans',
-  work: searchSpans,
-};
+export const searchTask = taskIn(import.meta.url, { searchSpans });
 
 /** Asks a file's own filters on a thread. */
-export const ownFilterTask: Task<OwnFilterJob, OwnFilterAnswers> = {
-  module: builtModule(import.meta.url),
-  name: 'askOwnFilters',
-  work: askOwnFilters,
-};
+export const ownFilterTask = taskIn(import.meta.url, { askOwnFilters });

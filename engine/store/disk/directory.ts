@@ -164,11 +164,7 @@ export function problemOfKind(stats: Stats): string | undefined {
 export function fileSystemError(error: unknown, action: string, path: string, offset?: number): unknown {
   if (!isSystemError(error) || error instanceof LogstrataError) return error;
   const [code, message] = describe(error.code, action, path);
-  return new LogstrataError(code, message, {
-    path,
-    cause: error,
-    ...(offset === undefined ? {} : { offset }),
-  });
+  return new LogstrataError(code, message, { path, offset, cause: error });
 }
 
 /**

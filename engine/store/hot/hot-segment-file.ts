@@ -1,3 +1,4 @@
+import { fillCursors } from '../manifest/cursor-column.js';
 import { closing } from '../../core/waiting.js';
 import type { Arena } from '../../core/arena.js';
 import { leaseMemory, type MemoryLease } from '../../core/memory-lease.js';
@@ -98,22 +99,6 @@ export interface HotSegmentContent {
   readonly endBytes: number;
   /** Length of the torn tail after it, a batch that was never committed. */
   readonly tornBytes: number;
-}
-
-/** The `_cursor` column of a batch. It is written as 32-bit halves, because arithmetic on bigints is slow. */
-function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigInt64Array {
-  const cursors = new BigInt64Array(rows);
-  const halves = new Uint32Array(cursors.buffer);
-  let row = 0;
-  for (const run of runs) {
-    for (let i = 0; i < run.rows; i++, row++) {
-      const ordinal = run.firstOrdinal + i;
-      halves[2 * row] = ordinal;
-      halves[2 * row + 1] = run.partition * 256 + Math.floor(ordinal / 2 ** 32);
-    }
-  }
-  assert(row === rows, `the runs of a batch have ${row} rows of ${rows}`);
-  return cursors;
 }
 
 function metaJson(runs: readonly OrdinalRun[], meta: HotBatchMeta): string {
@@ -224,7 +209,8 @@ export class HotSegmentWriter {
       );
     }
     await messages.use((arena) => {
-      const cursors = cursorsOf(runs, batch.length);
+      const cursors = new BigInt64Array(batch.length);
+      fillCursors(runs, 0, cursors);
       const json = metaJson(runs, meta);
       return this.#write(encodeBatchMessage(this.schema, batch, cursors, json, this.#bytes, arena));
     });

@@ -71,9 +71,9 @@ export interface LoadExtras extends Pick<CommitExtras, 'checkpoints' | 'counters
 }
 
 export interface LoadOptions {
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
   /** Store records that are older than the agent's retention period too, and keep them for that period from now on. By default they are refused. */
-  readonly beyondRetention?: boolean;
+  readonly beyondRetention?: boolean | undefined;
   /** Records of an earlier load that were lost and are to be restored. Only those rows are stored, and no rejected lines. */
   readonly restores?: LostLoad;
   /**
@@ -292,11 +292,6 @@ export function checkpointKey(
   if (contentHash !== null || inode === undefined)
     return `${headBytes}:${headHash}:${contentHash ?? ''}${copy === undefined ? '' : `:${copy}`}`;
   return `${headBytes}:${headHash}::${inode}:${checkpoint.offset}:${checkpoint.tailHash ?? ''}`;
-}
-
-/** Compares runs by position, ascending. Runs of live files never overlap. */
-export function compareRuns(a: OrdinalRun, b: OrdinalRun): number {
-  return a.partition - b.partition || a.firstOrdinal - b.firstOrdinal;
 }
 
 /** Number of records of one partition that need ordinals: `[partition, records]`. */

@@ -1,6 +1,6 @@
 import { stableOrder } from '../../core/arrays.js';
 import { assert } from '../../core/errors.js';
-import { compareByPosition, JoinedRuns, type PositionedRows, type RunList } from './run-list.js';
+import { compareRuns, JoinedRuns, type PositionedRows, type RunList } from './run-list.js';
 
 /** Runs as one array for each value: 24 bytes per run, a third of what objects take. */
 interface Columns {
@@ -125,8 +125,8 @@ export function mergeRuns<Group>(a: RunList<Group>, b: RunList<Group>): RunList<
     mergeInto<Group>(a, b, (run) => runs.push(run));
     return runs;
   }
-  if (compareByPosition(a.at(-1)!, b.at(0)!) < 0) return new JoinedRuns(a, b);
-  if (compareByPosition(b.at(-1)!, a.at(0)!) < 0) return new JoinedRuns(b, a);
+  if (compareRuns(a.at(-1)!, b.at(0)!) < 0) return new JoinedRuns(a, b);
+  if (compareRuns(b.at(-1)!, a.at(0)!) < 0) return new JoinedRuns(b, a);
   const columns = new RunColumnsBuilder<Group>(a.length + b.length);
   mergeInto(a, b, (run) => columns.add(run));
   return columns.finish();
@@ -139,7 +139,7 @@ function mergeInto<Group>(
 ): void {
   let i = 0;
   for (const run of b) {
-    for (; i < a.length && compareByPosition(a.at(i)!, run) < 0; i++) add(a.at(i)!);
+    for (; i < a.length && compareRuns(a.at(i)!, run) < 0; i++) add(a.at(i)!);
     add(run);
   }
   for (; i < a.length; i++) add(a.at(i)!);

@@ -1,11 +1,10 @@
+import type { OrdinalRun } from './manifest.js';
+
 /** Consecutive rows of a row group that have consecutive ordinals. */
-export interface PositionedRows<Group> {
+export interface PositionedRows<Group> extends OrdinalRun {
   readonly rowGroup: Group;
   /** Index of the first row in the row group. */
   readonly firstRow: number;
-  readonly rows: number;
-  readonly partition: number;
-  readonly firstOrdinal: number;
 }
 
 /** Runs in ascending order of position that never overlap. An array is a valid implementation. */
@@ -38,7 +37,7 @@ export class JoinedRuns<Group> implements RunList<Group> {
   }
 }
 
-/** Compares runs by position, ascending. */
-export function compareByPosition(a: PositionedRows<unknown>, b: PositionedRows<unknown>): number {
+/** Compares runs by position, ascending. Runs of live files never overlap. */
+export function compareRuns(a: OrdinalRun, b: OrdinalRun): number {
   return a.partition - b.partition || a.firstOrdinal - b.firstOrdinal;
 }

@@ -1,3 +1,4 @@
+import { compareRuns } from '../manifest/run-list.js';
 import { type DamageError, assert } from '../../core/errors.js';
 import type { Schema } from '../../core/schema.js';
 import { mergeRuns } from '../manifest/run-columns.js';
@@ -11,7 +12,7 @@ import {
 } from './snapshot.js';
 import { AttachedFiles } from './attached-files.js';
 import type { BufferPool } from './buffer-pool.js';
-import { CommittedValues, compareRuns } from '../manifest/commit.js';
+import { CommittedValues } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';
 import type { HotBatch } from '../hot/hot-segment-file.js';
 import { HotRows } from './hot-rows.js';

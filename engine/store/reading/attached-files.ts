@@ -1,9 +1,9 @@
+import { compareRuns } from '../manifest/run-list.js';
 import type { Schema } from '../../core/schema.js';
 import { type AttachedFile, readAttachedList, type OpenList } from '../attached/attached-list.js';
 import { Descriptions } from '../attached/descriptions.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
-import { compareRuns } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';
 import type { Manifest } from '../manifest/manifest.js';
 import { AttachedSegment } from './attached-segment.js';

@@ -20,7 +20,7 @@ import { FormatError } from '../../parquet/format.js';
 import { readPageHeader } from '../../parquet/page-header.js';
 import { pageBytesMax, filePieceBytes } from '../../core/limits.js';
 import type { FieldType } from '../../core/schema.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { buffersOf, taskIn, type Finished } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import { cutOff, decodeConverted, type StoredChunk } from '../sealed/segment-file.js';
 import type { JobQueue } from '../../workers/job-queue.js';
@@ -178,14 +178,6 @@ function pageOf(chunk: Uint8Array, readBytes: number): { bodyAt: number; length:
   }
 }
 
-const fillTask: Task<FillJob, FilledChunk> = {
-  module: builtModule(import.meta.url),
-  name: 'fillChunk',
-  work: fillChunk,
-};
+const fillTask = taskIn(import.meta.url, { fillChunk });
 
-const searchTask: Task<StreamJob, SearchedChunk> = {
-  module: builtModule(import.meta.url),
-  name: 'searchChunk',
-  work: searchChunk,
-};
+const searchTask = taskIn(import.meta.url, { searchChunk });

@@ -78,10 +78,7 @@ async function hasGone(
 export function asDamage(error: unknown): DamageError {
   if (error instanceof DamageError) return error;
   if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
-  return new DamageError(error.message, {
-    ...(error.path === undefined ? {} : { path: error.path }),
-    cause: error,
-  });
+  return new DamageError(error.message, { path: error.path, cause: error });
 }
 
 /** The newest schema of an agent's stored records. Throws like `readStoredManifest`, and `not_found` where the agent has no manifest. */

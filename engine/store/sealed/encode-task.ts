@@ -7,7 +7,7 @@ import { type Codec, openCompressor } from '../../parquet/compression.js';
 import { heap, RangeArena, type Arena } from '../../core/arena.js';
 import type { Schema } from '../../core/schema.js';
 import { startInOrder, type Pending } from '../../workers/in-order.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { buffersOf, taskIn, type Finished } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { encodeRowGroup, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
 import { gatheredBatchBytesMax, type RowSlices } from '../../columns/take.js';
@@ -64,11 +64,7 @@ function encodeWithin(
   return workingOn(memory, place, () => encode(new RangeArena(memory.bytesAt(output)).take));
 }
 
-const encodeTask: Task<EncodeJob, EncodedRowGroup> = {
-  module: builtModule(import.meta.url),
-  work,
-  isLong: true,
-};
+const encodeTask = taskIn(import.meta.url, { work }, true);
 
 /** Sent in place of a page in lent memory. */
 const noPage: RecordBatch = { length: 0, columns: [] };

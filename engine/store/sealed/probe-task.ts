@@ -1,4 +1,4 @@
-import { builtModule, type Finished, type Task } from '../../workers/task.js';
+import { taskIn, type Finished } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import { FilterEvaluator } from './filter-evaluator.js';
 import { checkedPiece, pieceChecksumBytes, type FilterCounters, type FilterPiece } from './filter-piece.js';
@@ -82,4 +82,4 @@ export function work({ questions, paths, numbers, rulings }: ProbeJob): Finished
 }
 
 /** Asks the filters of several segments on a thread. */
-export const probeTask: Task<ProbeJob, ProbeAnswers> = { module: builtModule(import.meta.url), work };
+export const probeTask = taskIn(import.meta.url, { work });

@@ -11,7 +11,7 @@ import { cursorColumn, type ChunkPlace, type FileColumn, writeFooter } from '../
 import { magic, tailBytes } from '../../parquet/format.js';
 import { int64Of, type Bounds } from '../../parquet/statistics.js';
 import { placementField, type Schema } from '../../core/schema.js';
-import { fillCursors } from './cursor-column.js';
+import { fillCursors } from '../manifest/cursor-column.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
 import { FilterWriter } from './filter-writer.js';
 import type { Run, SegmentFacts } from '../manifest/manifest.js';

@@ -3,7 +3,7 @@ import type { Column } from '../../columns/column.js';
 import { rowGroupRowsMax } from '../../core/limits.js';
 import { magic } from '../../parquet/format.js';
 import type { Schema } from '../../core/schema.js';
-import { fillCursors } from './cursor-column.js';
+import { fillCursors } from '../manifest/cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { openSegment } from '../disk/real-directory.js';
 import { isWhole, piecesOf, readPiece, type StoredFilter } from './filter-piece.js';

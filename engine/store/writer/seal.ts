@@ -1,5 +1,5 @@
+import { compareRuns } from '../manifest/run-list.js';
 import type { HotFile } from '../reading/agent-state.js';
-import { compareRuns } from '../manifest/commit.js';
 import { MergedSegments, type SegmentTarget } from '../load/segment-builder.js';
 import type { HotEntry, SegmentEntry } from '../manifest/manifest.js';
 

@@ -79,7 +79,7 @@ function encodeError(error: unknown): EncodedError {
 /** Decodes an error of another process. */
 function decodeError({ code, message, path, offset }: EncodedError): Error {
   if (code === null) return new Error(`the process that writes failed: ${message}`);
-  const place = { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
+  const place = { path, offset };
   return code === 'damaged' ? new DamageError(message, place) : new LogstrataError(code, message, place);
 }
 
