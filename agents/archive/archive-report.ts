@@ -11,6 +11,7 @@ import {
   type InferredColumn,
   type InferredField,
   type InferredFields,
+  withFields,
 } from './inferred-fields.js';
 import { schemaOf } from '../definition/agent-file.js';
 import { ConfigError } from '../definition/config-error.js';
@@ -206,9 +207,9 @@ export async function completedDefinition(
   }
   if (why.length > 0)
     throw new ConfigError(why.map((message) => ({ file: path, ...archive.place, message })));
-  const fields = columns.map(({ field }) => ({ name: field.name, type: field.type, source: field.column }));
   const notes = [...definition.notes, ...leftOut.slice(0, notesMax)];
-  return { ...definition, fields, schema: schemaOf(fields, true), notes };
+  const fields = columns.map(({ field }) => field);
+  return { ...withFields(definition, fields), notes };
 }
 
 /** Limit on the problems that are listed: more than that usually have one cause. All are counted. */

@@ -12,6 +12,7 @@ import {
 } from '../../engine/index.js';
 import {
   fixedBeginning,
+  globCharacters,
   withoutLineEnds,
   folderKeys,
   folderOfGlob,
@@ -23,9 +24,6 @@ import { hasColumns, type ArchiveInput } from '../definition/definition.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
 import { describeSystemError, systemCode } from '../sources/byte-source.js';
 import { isWithin } from '../sources/paths.js';
-
-/** Characters that make a string a glob pattern. */
-const patternCharacters = /[*?[\]{}()!@+\\]/;
 
 /** The objects that match a glob, and why not all of them could be listed. */
 export interface ListedObjects {
@@ -55,7 +53,7 @@ export async function listObjects(
     posix: true,
   });
   const isNamed = (key: string): boolean => isMatch(withoutLineEnds(key));
-  const listed = glob.slice(0, patternCharacters.exec(glob)?.index);
+  const listed = glob.slice(0, globCharacters.exec(glob)?.index);
   const found: FoundObject[] = [];
   let seen = 0;
   try {
@@ -214,7 +212,7 @@ class FileSearch {
 
   finish(): FoundFiles {
     const files = [...this.byInode.values()].sort(
-      (a, b) => b.mtimeMs - a.mtimeMs || compareNames(b.path, a.path),
+      (a, b) => b.mtimeMs - a.mtimeMs || collator.compare(b.path, a.path),
     );
     return { files, problems: [...this.problems].map(([path, message]) => ({ path, message })) };
   }
@@ -311,10 +309,6 @@ function isPreferredPath(path: string, other: string): boolean {
 }
 
 /** Compares names with numbers by value: `log.2` before `log.10`. */
-function compareNames(a: string, b: string): number {
-  return collator.compare(a, b);
-}
-
 const collator = new Intl.Collator('en', { numeric: true });
 
 function tooMany(what: string, { globs }: ArchiveInput): LogstrataError {

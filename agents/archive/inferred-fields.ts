@@ -203,9 +203,8 @@ export class FieldInference {
       .toSorted((a, b) => rank(a) - rank(b))
       .map((each): InferredColumn => {
         const { column, unit } = each;
-        const field = { name: names.get(column)!, type: typeOf(each), column };
-        const variants = this.stored.get(column) ?? [];
-        return { field: unit === undefined ? field : { ...field, unit }, variants };
+        const field = { name: names.get(column)!, type: typeOf(each), column, unit };
+        return { field, variants: this.stored.get(column) ?? [] };
       });
     const placing = this.placing(columns, time);
     const at = placing === undefined ? -1 : columns.indexOf(placing);
@@ -378,7 +377,11 @@ export class FieldGrowth {
       if (problem === undefined) taken.push(file);
       else refused.push({ path: file.path, message: problem });
     }
-    return { taken, refused, definition: this.fields === before ? undefined : this.grown() };
+    return {
+      taken,
+      refused,
+      definition: this.fields === before ? undefined : withFields(this.definition, this.fields),
+    };
   }
 
   private grow(file: FoundFile, footer: Footer): string | undefined {
@@ -395,16 +398,12 @@ export class FieldGrowth {
     if (isOther || found.size > 0) this.fields = [...known, ...found.values()];
     return undefined;
   }
+}
 
-  private grown(): AgentDefinition {
-    const fields = this.fields.map(({ name, type, column, unit }) => ({
-      name,
-      type,
-      source: column,
-      ...(unit === undefined ? {} : { unit }),
-    }));
-    return { ...this.definition, fields, schema: schemaOf(fields, true) };
-  }
+/** The definition with these fields instead of its own. */
+export function withFields(definition: AgentDefinition, inferred: readonly InferredField[]): AgentDefinition {
+  const fields = inferred.map(({ name, type, column: source, unit }) => ({ name, type, source, unit }));
+  return { ...definition, fields, schema: schemaOf(fields, true) };
 }
 
 /** Writes the columns as the section `fields` of an agent's file. */

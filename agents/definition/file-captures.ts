@@ -43,7 +43,7 @@ export function unrotatedName(path: string): string {
 const nullFolder = '__HIVE_DEFAULT_PARTITION__';
 
 /** Characters that make a path component of a glob a pattern. */
-const globCharacters = /[*?[\]{}()!@+\\]/;
+export const globCharacters = /[*?[\]{}()!@+\\]/;
 
 /** The path of a glob before its first component that is a pattern: `/a/b` of `/a/b/c?/d.parquet`. Empty where there is none. */
 export function fixedBeginning(glob: string): string {

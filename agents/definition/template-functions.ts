@@ -246,49 +246,32 @@ export type TemplateFunction = CalledFunction | ChoosingFunction;
 
 /** `template-parser.ts` handles one more: `index` with the record as its first argument. */
 export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
-  [
-    'eq',
-    {
-      argumentsMin: 2,
-      argumentsMax: Infinity,
-      call: ([first, ...rest]) => rest.some((value) => equalValues(first, value)),
-    },
-  ],
-  ['ne', { argumentsMin: 2, argumentsMax: 2, call: ([a, b]) => !equalValues(a, b) }],
+  ['eq', called(2, Infinity, ([first, ...rest]) => rest.some((value) => equalValues(first, value)))],
+  ['ne', called(2, 2, ([a, b]) => !equalValues(a, b))],
   ['lt', comparison((order) => order < 0)],
   ['le', comparison((order) => order <= 0)],
   ['gt', comparison((order) => order > 0)],
   ['ge', comparison((order) => order >= 0)],
   ['and', { argumentsMin: 1, argumentsMax: Infinity, stopAt: false }],
   ['or', { argumentsMin: 1, argumentsMax: Infinity, stopAt: true }],
-  ['not', { argumentsMin: 1, argumentsMax: 1, call: ([value]) => !isTrue(value) }],
-  ['len', { argumentsMin: 1, argumentsMax: 1, call: ([value]) => BigInt(Buffer.byteLength(textOf(value))) }],
-  ['index', { argumentsMin: 2, argumentsMax: 2, call: ([value, at]) => byteAt(textOf(value), at) }],
-  [
-    'slice',
-    { argumentsMin: 1, argumentsMax: 3, call: ([value, from, to]) => sliceBytes(textOf(value), from, to) },
-  ],
-  ['print', { argumentsMin: 0, argumentsMax: Infinity, call: print }],
-  [
-    'printf',
-    {
-      argumentsMin: 1,
-      argumentsMax: Infinity,
-      call: ([format, ...values], work) => printf(textOf(format), values, work),
-    },
-  ],
+  ['not', called(1, 1, ([value]) => !isTrue(value))],
+  ['len', called(1, 1, ([value]) => BigInt(Buffer.byteLength(textOf(value))))],
+  ['index', called(2, 2, ([value, at]) => byteAt(textOf(value), at))],
+  ['slice', called(1, 3, ([value, from, to]) => sliceBytes(textOf(value), from, to))],
+  ['print', called(0, Infinity, print)],
+  ['printf', called(1, Infinity, ([format, ...values], work) => printf(textOf(format), values, work))],
 ]);
+
+function called(argumentsMin: number, argumentsMax: number, call: CalledFunction['call']): CalledFunction {
+  return { argumentsMin, argumentsMax, call };
+}
 
 /** A comparison of values that can't be compared (`lt .status 400` for a status `-`) is false. */
 function comparison(holds: (order: number) => boolean): CalledFunction {
-  return {
-    argumentsMin: 2,
-    argumentsMax: 2,
-    call: ([a, b]) => {
-      const order = compareValues(a, b);
-      return order !== undefined && holds(order);
-    },
-  };
+  return called(2, 2, ([a, b]) => {
+    const order = compareValues(a, b);
+    return order !== undefined && holds(order);
+  });
 }
 
 /** Like Go's `fmt.Sprint`: a blank between two values neither of which is a string. */

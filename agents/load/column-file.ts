@@ -6,12 +6,11 @@ import {
   type FileToImport,
   type ForeignFormat,
   type ImportedRows,
-  type LogstrataError,
 } from '../../engine/index.js';
 import { archiveKeys, isOtherFolder } from '../decode/path-captures.js';
 import { headIdentity, sha256, tailBytesMax } from '../sources/source-position.js';
 import { absolutePath } from '../sources/opened-file.js';
-import { SourceError } from '../sources/byte-source.js';
+import { asSourceError, SourceError } from '../sources/byte-source.js';
 import { candidatesOf, changedWhileRead, SourceCursor } from '../sources/source-cursor.js';
 import { asUntil, nullsIn, type FileJob, type ReadFile, type ReadSettings } from './load-file.js';
 
@@ -38,12 +37,9 @@ export async function readColumnPartInto(
   format: ForeignFormat,
   until: Checkpoint,
 ): Promise<void> {
-  const source = await SourceCursor.open(job.path, settings.openFile);
-  try {
-    await new ColumnFileReading(settings, job, source, format).readAgain(until);
-  } finally {
-    await source.close();
-  }
+  await closing(SourceCursor.open(job.path, settings.openFile), (source) =>
+    new ColumnFileReading(settings, job, source, format).readAgain(until),
+  );
 }
 
 class ColumnFileReading {
@@ -188,12 +184,7 @@ class ColumnFileReading {
     } catch (error) {
       const isOther = error === this.storageFailure || this.settings.signal?.aborted === true;
       if (isOther || !isLogstrataError(error) || error.code === 'closed') throw error;
-      throw sourceErrorOf(error, this.job.path);
+      throw asSourceError(error, this.job.path);
     }
   }
-}
-
-function sourceErrorOf(error: LogstrataError, path: string): SourceError {
-  const { code, message, offset } = error;
-  return new SourceError(code, message, { path, offset, cause: error });
 }

@@ -1,4 +1,4 @@
-import { type LineShape, type SampleLine, FieldNames, typeOfTexts } from './field-names.js';
+import { type LineShape, type SampleLine, FieldNames, sampleLine, typeOfTexts } from './field-names.js';
 import { partTexts } from './line-head.js';
 
 /** What precedes the address: nothing, or the virtual host. */
@@ -72,7 +72,7 @@ function extraParts(regex: string, quoted: string, lines: readonly SampleLine[])
 }
 
 function nextPart(rests: readonly string[], quoted: string, names: FieldNames): string | undefined {
-  const lines = rests.map((text) => ({ text, bytes: Buffer.from(text) }));
+  const lines = rests.map(sampleLine);
   for (const { shape, isKeyed } of extraShapes) {
     const regex = shape.replace('QUOTED', () => quoted);
     const found = partTexts(`^ ${regex}(?: .*)?$`, lines);

@@ -91,7 +91,12 @@ export interface LineShape {
 /** A line of the sample, as text and as the bytes that patterns match. */
 export interface SampleLine {
   readonly text: string;
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
+}
+
+/** A line of the sample with this text. */
+export function sampleLine(text: string): SampleLine {
+  return { text, bytes: Buffer.from(text) };
 }
 
 const dates = /\d{4}[-_.]?\d{2}[-_.]?\d{2}/g;
@@ -194,7 +199,8 @@ export function unlikeFloat(texts: readonly string[]): string | undefined {
   return texts.find((text) => !noValue.has(text) && String(Number(text)) !== text);
 }
 
-function isInteger(text: string): boolean {
+/** Whether a text is an integer of 64 bits, without leading zeros. */
+export function isInteger(text: string): boolean {
   if (!integerShape.test(text)) return false;
   const value = BigInt(text);
   return value >= int64Min && value <= int64Max;

@@ -1,4 +1,3 @@
-import { int64Max, int64Min } from '../../engine/index.js';
 import { JsonLineParser } from '../decode/json-decoder.js';
 import { logfmtKeys, LogfmtLineParser } from '../decode/line-decoder.js';
 import { ParsedLine, type LineParser } from '../decode/parsed-line.js';
@@ -7,6 +6,7 @@ import {
   type CandidateField,
   type SampleLine,
   FieldNames,
+  isInteger,
   typeOfTexts,
   unlikeFloat,
 } from './field-names.js';
@@ -206,13 +206,7 @@ function typeOfKey({
   isText,
 }: KeyTexts): Pick<CandidateField, 'type' | 'unlikeFloat'> {
   if (isText) return { type: 'string' };
-  if (areNumbers) return { type: texts.every(isInt64) ? 'int' : 'float' };
+  if (areNumbers) return { type: texts.every(isInteger) ? 'int' : 'float' };
   const unlike = areQuoted ? unlikeFloat(texts) : undefined;
   return unlike === undefined ? { type: typeOfTexts(texts) } : { type: 'string', unlikeFloat: unlike };
-}
-
-function isInt64(text: string): boolean {
-  if (!/^-?\d{1,19}$/.test(text)) return false;
-  const value = BigInt(text);
-  return value >= int64Min && value <= int64Max;
 }

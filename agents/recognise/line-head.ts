@@ -1,5 +1,5 @@
 import { LinePattern } from '../definition/line-pattern.js';
-import { type LineShape, type SampleLine, FieldNames, typeOfTexts } from './field-names.js';
+import { type LineShape, type SampleLine, FieldNames, sampleLine, typeOfTexts } from './field-names.js';
 import { findRareTime, findTime, type TimePlace } from './time-place.js';
 
 /** A part that a line's head may have: the text around it, its expression, and its name. */
@@ -242,14 +242,14 @@ class HeadComposer {
   private readonly counts = new Map<string, number>();
   private parts = 0;
   /** The rest of each line after the head. */
-  private rests: readonly string[];
+  private rests: readonly SampleLine[];
 
   constructor(
     lines: readonly SampleLine[],
     private regex: string,
   ) {
     const { texts } = partTexts(`^${regex}(?P<rest_of_line>.*)$`, lines);
-    this.rests = texts.get('rest_of_line')!;
+    this.rests = texts.get('rest_of_line')!.map(sampleLine);
     for (const name of texts.keys()) this.names.take(name);
     this.names.take('message');
     if (texts.has('level')) this.counts.set('level', 1);
@@ -293,13 +293,7 @@ class HeadComposer {
   }
 
   private count(regex: string): number {
-    const pattern = new LinePattern(regex);
-    let count = 0;
-    for (const rest of this.rests) {
-      const bytes = Buffer.from(rest);
-      if (pattern.match(bytes, 0, bytes.length) === true) count++;
-    }
-    return count;
+    return partTexts(regex, this.rests).lines;
   }
 
   private takeElement(separator: string, element: HeadElement): boolean {
@@ -321,15 +315,14 @@ class HeadComposer {
   }
 
   private textsOf(part: string, end: string): readonly string[] {
-    const lines = this.rests.map((text) => ({ text, bytes: Buffer.from(text) }));
-    return partTexts(`^${part}${end}$`, lines).texts.get('value')!;
+    return partTexts(`^${part}${end}$`, this.rests).texts.get('value')!;
   }
 
   /** Takes a second time, possibly after some words. */
   private takeSecondTime(separator: string): boolean {
     const pattern = new RegExp(`^${separator}`);
     const place = findTime(
-      this.rests.map((text) => text.replace(pattern, '')),
+      this.rests.map(({ text }) => text.replace(pattern, '')),
       0.95,
     );
     if (place === undefined || place.spelling.shape.length < 20) return false;
@@ -372,11 +365,11 @@ class HeadComposer {
     const pattern = new LinePattern(`^${part}(?P<rest_of_line>${end})$`);
     const at = pattern.groupNames.indexOf('rest_of_line');
     let found = 0;
-    const rests = this.rests.map((text) => {
-      const bytes = Buffer.from(text);
-      if (pattern.match(bytes, 0, bytes.length) !== true) return text;
+    const rests = this.rests.map((rest) => {
+      const { bytes } = rest;
+      if (pattern.match(bytes, 0, bytes.length) !== true) return rest;
       found++;
-      return bytes.subarray(pattern.captures[2 * at]!).toString();
+      return sampleLine(bytes.subarray(pattern.captures[2 * at]!).toString());
     });
     if (found === 0 || found < this.rests.length * shareMin) return false;
     this.regex += found === this.rests.length ? part : `(?:${part})?`;
@@ -387,7 +380,7 @@ class HeadComposer {
 
   /** The expression of the rest of the line, after its separator. */
   private messagePart(): string {
-    if (this.rests.every((rest) => rest.trim() === '')) return '\\s*$';
+    if (this.rests.every(({ text }) => text.trim() === '')) return '\\s*$';
     const separator = this.separatorsThatFit()[0];
     if (separator === undefined || this.count(`^(?:${separator}(?s:.*))?$`) < this.rests.length)
       return '\\s*(?P<message>.*)$';
@@ -436,7 +429,7 @@ export function partTexts(regex: string, lines: readonly SampleLine[]): PartText
     const { captures } = pattern;
     groupNames.forEach((_name, i) => {
       const from = captures[2 * i]!;
-      if (from >= 0) texts[i]!.push(Buffer.from(bytes.subarray(from, captures[2 * i + 1]!)).toString());
+      if (from >= 0) texts[i]!.push(bytes.toString('utf8', from, captures[2 * i + 1]!));
     });
   }
   return { lines: matched, texts: new Map(groupNames.map((name, i) => [name, texts[i]!])) };
@@ -452,8 +445,5 @@ export function recordsOf(lines: readonly SampleLine[], start: string | undefine
     if (begins) records.push([text]);
     else records.at(-1)!.push(text);
   }
-  return records.map((texts) => {
-    const text = texts.join('\n');
-    return { text, bytes: Buffer.from(text) };
-  });
+  return records.map((texts) => sampleLine(texts.join('\n')));
 }

@@ -1,7 +1,7 @@
 import { closing, LogstrataError, BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
 import { LineFramer, textStart } from '../decode/line-framing.js';
 import { SourceCursor } from '../sources/source-cursor.js';
-import type { SampleLine, Candidate, CandidateField } from './field-names.js';
+import { type SampleLine, type Candidate, type CandidateField, sampleLine } from './field-names.js';
 import { parseAgentFile } from '../definition/agent-file.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
@@ -90,7 +90,7 @@ export function linesOf({ pieces }: LogSample): SampleLine[] {
       const text = decoder
         .decode(bytes.subarray(start, Math.min(end, start + lineTextMax)))
         .replace(/\r$/, '');
-      if (text.trim() !== '') lines.push({ text, bytes: Buffer.from(text) });
+      if (text.trim() !== '') lines.push(sampleLine(text));
       at = end + 1;
     }
     return lines;
@@ -142,17 +142,19 @@ export function tryCandidate(candidate: Candidate, sample: LogSample, settings: 
   const definition = parseAgentFile(yaml, settings.agentPath);
   const run = new TrialRun(definition, settings.timezone);
   for (const piece of sample.pieces) run.add(piece);
-  return { candidate, yaml, definition, ...run.result() };
+  return { candidate, yaml, definition, ...run.result };
 }
 
 class TrialRun {
-  #lines = 0;
-  #unmatchedLines = 0;
-  #records = 0;
-  #unreadableValues = 0;
-  #untimed = 0;
-  readonly #unmatched: UnmatchedLine[] = [];
-  readonly #first: ShownValue[][] = [];
+  readonly result = {
+    lines: 0,
+    unmatchedLines: 0,
+    records: 0,
+    unreadableValues: 0,
+    untimed: 0,
+    unmatched: [] as UnmatchedLine[],
+    first: [] as ShownValue[][],
+  };
   readonly #timeField: number;
 
   constructor(
@@ -169,40 +171,30 @@ class TrialRun {
       written: { byMs: modifiedMs },
       columnar: false,
     });
-    this.#lines += linesWithText(bytes, 0, bytes.length);
+    const { result } = this;
+    result.lines += linesWithText(bytes, 0, bytes.length);
     const builder = new BatchBuilder(this.definition.schema);
     const reject = (reason: string, start: number, end: number): void => {
-      this.#unmatchedLines += linesWithText(bytes, start, end);
-      if (this.#unmatched.length >= unmatchedShownMax) return;
-      this.#unmatched.push({ path, reason, text: Buffer.from(bytes.subarray(start, end)).toString() });
+      result.unmatchedLines += linesWithText(bytes, start, end);
+      if (result.unmatched.length >= unmatchedShownMax) return;
+      result.unmatched.push({ path, reason, text: Buffer.from(bytes.subarray(start, end)).toString() });
     };
     for (let at = 0; at < bytes.length;) {
       at = decoder.decode(bytes, at, bytes.length, builder, reject);
       this.#take(builder.finish());
     }
-    this.#unreadableValues += decoder.counters.unreadableValues;
+    result.unreadableValues += decoder.counters.unreadableValues;
   }
 
   #take({ length, columns }: RecordBatch): void {
+    const { result } = this;
     const time = columns[this.#timeField];
     for (let row = 0; row < length; row++) {
-      if (time === undefined || columnValue(time, row) === null) this.#untimed++;
-      if (this.#first.length < recordsShownMax)
-        this.#first.push(columns.map((column) => columnValue(column, row)));
+      if (time === undefined || columnValue(time, row) === null) result.untimed++;
+      if (result.first.length < recordsShownMax)
+        result.first.push(columns.map((column) => columnValue(column, row)));
     }
-    this.#records += length;
-  }
-
-  result(): Omit<Trial, 'candidate' | 'yaml' | 'definition'> {
-    return {
-      lines: this.#lines,
-      unmatchedLines: this.#unmatchedLines,
-      records: this.#records,
-      unreadableValues: this.#unreadableValues,
-      untimed: this.#untimed,
-      unmatched: this.#unmatched,
-      first: this.#first,
-    };
+    result.records += length;
   }
 }
 

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import type { Readable } from 'node:stream';
-import { type ErrorCode, type ErrorPlace, LogstrataError } from '../../engine/index.js';
+import { type ErrorCode, type ErrorPlace, isLogstrataError, LogstrataError } from '../../engine/index.js';
 
 /**
  * A failure of a single source: it can't be read, is damaged, or is not what the agent expects. Loading goes on with the
@@ -11,6 +11,13 @@ export class SourceError extends LogstrataError {
     super(code, message, place);
     this.name = 'SourceError';
   }
+}
+
+/** What to throw for a failure of a source: an expected failure concerns only this source. */
+export function asSourceError(error: unknown, path: string): unknown {
+  if (!isLogstrataError(error)) return error;
+  const { code, message, offset } = error;
+  return new SourceError(code, message, { path, offset, cause: error });
 }
 
 /** The `code` of a Node system error (`ENOENT`, `EACCES`, …), or undefined. */

@@ -1,8 +1,14 @@
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { isObjectPath, isLogstrataError, type ObjectStamp, type ObjectStorage } from '../../engine/index.js';
-import { FileSource, type ByteSource, describeSystemError, SourceError } from './byte-source.js';
+import { isObjectPath, type ObjectStamp, type ObjectStorage } from '../../engine/index.js';
+import {
+  asSourceError,
+  FileSource,
+  type ByteSource,
+  describeSystemError,
+  SourceError,
+} from './byte-source.js';
 
 /** An open file: on disk, or an object of an object storage. Methods throw `SourceError`. */
 export interface OpenedFile {
@@ -183,9 +189,6 @@ async function ofObject<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!isLogstrataError(error)) throw error;
-    const { code, message, offset } = error;
-    const place = offset === undefined ? { path } : { path, offset };
-    throw new SourceError(code, message, { ...place, cause: error });
+    throw asSourceError(error, path);
   }
 }

@@ -183,6 +183,12 @@ export class FarCluster {
     }
   }
 
+  /** What a server lacks of a copy, for messages; null where it has all rows. */
+  async lackOf(url: string, agent: string, copy: FarCopy, signal?: AbortSignal): Promise<string | null> {
+    const rows = (await this.partRows(url, agent, [copy], signal)).get(copy.attempt) ?? 0;
+    return rows === copy.rows ? null : `it has ${rows} of ${copy.rows} rows`;
+  }
+
   /** Number of rows of each attempt on one server, from its part metadata. */
   async partRows(
     url: string,

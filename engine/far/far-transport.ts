@@ -27,18 +27,27 @@ export interface FarStatement {
 /** A statement that has failed. */
 export class FarFailure extends Error {
   /**
-   * - `unreachable`: the server did not answer, or the answer broke off; another replica may answer.
-   * - `refused`: the server answered with an error.
-   * - `long`: the answer exceeds `bytesMax`.
+   * @param kind `unreachable`: the server did not answer, or the answer broke off; another replica may answer.
+   *   `refused`: the server answered with an error. `long`: the answer exceeds `bytesMax`.
    */
-  readonly kind: 'unreachable' | 'refused' | 'long';
-  readonly url: string;
-
-  constructor(kind: FarFailure['kind'], url: string, message: string, cause?: unknown) {
+  constructor(
+    readonly kind: 'unreachable' | 'refused' | 'long',
+    readonly url: string,
+    message: string,
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'FarFailure';
-    this.kind = kind;
-    this.url = url;
+  }
+}
+
+/** The problem that a check of a server finds, or why the check failed; null for none. */
+export async function problemOf(check: () => Promise<string | null>): Promise<string | null> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof FarFailure) return error.message;
+    throw error;
   }
 }
 

@@ -16,6 +16,7 @@ import { schemaOf } from '../store/reading/agent-state.js';
 import { rowsOfCopy } from '../store/reading/snapshot.js';
 import type { FarCluster } from './far-cluster.js';
 import { FarStream } from './far-reader.js';
+import { noChanges } from './ship-agent.js';
 
 /**
  * Brings units back from the far tier, one at a time. Their rows become local segments again, which are only shipped on demand, and their
@@ -43,8 +44,6 @@ export async function fetchUnits(
   }
   return { units: wanted.length, rows: total, stillHere: here.length };
 }
-
-const noChanges = { shipped: [], freed: [], dropped: [] };
 
 function isWanted(entry: SegmentEntry, { sinceMs, untilMs }: FetchWish): boolean {
   const { far, runs, timeMinMs } = entry;

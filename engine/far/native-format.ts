@@ -1,5 +1,5 @@
 import { plainColumn } from '../columns/take.js';
-import { positionToInt64 } from '../core/cursor.js';
+import { fillCursors } from '../store/manifest/cursor-column.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
 import { isUtf8 } from 'node:buffer';
 import {
@@ -365,10 +365,6 @@ function numbers(kind: NumberColumn['kind'], words: Uint8Array, validity: Validi
 /** The values of column `_cursor` for rows that are consecutive in runs. */
 export function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigUint64Array {
   const cursors = new BigUint64Array(rows);
-  let at = 0;
-  for (const { partition, firstOrdinal: ordinal, rows: count } of runs) {
-    const first = BigInt.asUintN(64, positionToInt64({ partition, ordinal }));
-    for (let i = 0; i < count; i++) cursors[at++] = first + BigInt(i);
-  }
+  fillCursors(runs, 0, cursors);
   return cursors;
 }

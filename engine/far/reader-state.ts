@@ -4,7 +4,6 @@ import { notConfigured } from '../scan/tiered-finder.js';
 import type { AgentStore } from '../archive/agent-store.js';
 import { columnOfField } from './far-sql.js';
 import { cursorsOf, readNative, fieldColumn, nativeBlock, unsignedColumn } from './native-format.js';
-import type { OrdinalRun } from '../store/manifest/manifest.js';
 import {
   remoteRowGroup,
   rowsOfCopy,
@@ -148,7 +147,7 @@ export class ReaderState {
     let rowGroup: RowGroup | null = null;
     const all: SnapshotRun[] = [];
     for (const run of near) {
-      while (next < runs.length && isBefore(runs[next]!, run)) {
+      while (next < runs.length && compareRuns(runs[next]!, run) < 0) {
         all.push(runs[next++]!);
         rowGroup = null;
       }
@@ -205,10 +204,6 @@ export class ReaderState {
     this.#asOfMs = -Infinity;
     return new LogstrataError('not_found', why);
   }
-}
-
-function isBefore(a: OrdinalRun, b: OrdinalRun): boolean {
-  return a.partition < b.partition || (a.partition === b.partition && a.firstOrdinal < b.firstOrdinal);
 }
 
 /** A reader's request for the matching rows between two positions. `direction` says from which end the writer begins. */

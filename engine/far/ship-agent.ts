@@ -1,6 +1,6 @@
 import type { AgentToShip, ShipOptions, ShippedAgent, ShipResult } from '../archive/shipping.js';
 import type { FarCluster } from './far-cluster.js';
-import { FarFailure } from './far-transport.js';
+import { problemOf } from './far-transport.js';
 import { isOvertaken } from '../maintenance/compaction.js';
 import { LogstrataError } from '../core/errors.js';
 import {
@@ -30,7 +30,8 @@ export interface ShippingMeans {
 
 const none: ReadonlySet<string> = new Set();
 
-const noChanges = { shipped: [], freed: [], dropped: [] };
+/** A change of the far tier's part of a manifest that changes nothing. */
+export const noChanges = { shipped: [], freed: [], dropped: [] };
 
 /** Copies all rows of a segment as the given attempt. */
 export type Ship = (entry: SegmentEntry, schema: Schema, attempt: FarAttempt) => Promise<ShippedRows>;
@@ -96,15 +97,8 @@ async function assertEverywhere(
   { file, far }: SegmentEntry,
 ): Promise<void> {
   for (const url of cluster.urlsOf(far!.shard)) {
-    const rows = await cluster.partRows(url, agent, [far!]).then(
-      (counted) => counted.get(far!.attempt) ?? 0,
-      (error: unknown) => {
-        if (error instanceof FarFailure) return error.message;
-        throw error;
-      },
-    );
-    if (rows === far!.rows) continue;
-    const why = typeof rows === 'string' ? rows : `it has ${rows} of ${far!.rows} rows`;
+    const why = await problemOf(() => cluster.lackOf(url, agent, far!));
+    if (why === null) continue;
     throw new LogstrataError(
       'unavailable',
       `${file} stays here, because ${url} may not have all of it: ${why}`,

@@ -1,5 +1,5 @@
 import { ofTable, partitionText, type FarCluster } from './far-cluster.js';
-import { FarFailure } from './far-transport.js';
+import { problemOf } from './far-transport.js';
 import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
 import { LogstrataError } from '../core/errors.js';
 import { checksumThere } from './ship-segment.js';
@@ -21,9 +21,9 @@ export async function verifyFar(
     const schema = schemaOf(manifest!, entry.schemaVersion);
     for (const url of cluster.urlsOf(far.shard)) {
       if (signal?.aborted === true) throw new LogstrataError('cancelled', 'the verification was stopped');
-      const reason = await asked(async () => {
-        const rows = (await cluster.partRows(url, agent, [far], signal)).get(far.attempt) ?? 0;
-        if (rows !== far.rows) return `it has ${rows} of ${far.rows} rows`;
+      const reason = await problemOf(async () => {
+        const lack = await cluster.lackOf(url, agent, far, signal);
+        if (lack !== null) return lack;
         const checksum = await checksumThere(cluster, url, agent, schema, far);
         return checksum === far.checksum ? null : 'its values are not those that were shipped';
       });
@@ -38,7 +38,7 @@ export async function verifyFar(
   const strays: FarReport['strays'][number][] = [];
   for (const url of urls) {
     const sql = `SELECT partition, sum(rows) FROM system.parts WHERE active AND ${ofTable(cluster.settings, agent)} GROUP BY partition`;
-    await asked(async () => {
+    await problemOf(async () => {
       for (const [partition = '', rows] of await cluster.lines(url, sql, { signal }))
         if (!named.has(partition)) strays.push({ url, partition, rows: Number(rows) });
       return null;
@@ -46,14 +46,4 @@ export async function verifyFar(
   }
   const records = shipped.reduce((sum, { far }) => sum + far.rows, 0);
   return { units: shipped.length, records, replicas: urls.length, damages, strays };
-}
-
-/** The result of a check, or why it failed. */
-async function asked(check: () => Promise<string | null>): Promise<string | null> {
-  try {
-    return await check();
-  } catch (error) {
-    if (error instanceof FarFailure) return error.message;
-    throw error;
-  }
 }

@@ -7,7 +7,11 @@ const twoTo32 = 4294967296;
  * Fills `values` with the positions of the rows from `firstRow` on, in the form of the `_cursor` column: the partition in the high 24 bits,
  * the ordinal in the low 40. The runs are those of the rows from row 0 on. Written as 32-bit halves, because arithmetic on bigints is slow.
  */
-export function fillCursors(runs: readonly OrdinalRun[], firstRow: number, values: BigInt64Array): void {
+export function fillCursors(
+  runs: readonly OrdinalRun[],
+  firstRow: number,
+  values: BigInt64Array | BigUint64Array,
+): void {
   const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
   const endRow = firstRow + values.length;
   let runRow = 0;
