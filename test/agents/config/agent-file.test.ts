@@ -89,7 +89,7 @@ retention: { period: 7d, interval: 1h }
       rotate: { method: 'truncate', sizeBytes: 10 * 1024 ** 2, run: 'systemctl reload nginx' },
       retention: { periodMs: 7 * 86_400_000, intervalMs: 3_600_000, bytesMax: null },
     });
-    expect(agent.fields[2]).not.toHaveProperty('timestamp');
+    expect(agent.fields[2]!.timestamp).toBeUndefined();
     expect(agent.system).toBeUndefined();
     expect(agent.schema.fields).toEqual([
       { name: 'time', type: 'time' },
