@@ -5,6 +5,7 @@ import {
   jsonString,
   kernelBlock,
   nullJsonColumn,
+  callWords,
   writePlacedRows,
   type JsonColumn,
 } from '../engine/kernels/json-rows.js';
@@ -48,9 +49,8 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
   const { columns, fixedBytes } = table;
   const columnCount = columns.length;
   const cursorOf0 = (1n << 40n) + 1n;
-  const placed = {
+  const call = {
     format: table.format,
-    kernels,
     blockAt,
     columnCount,
     fixedBytes,
@@ -60,6 +60,7 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
     agents: 0,
     cursorOf0,
   };
+  const callAt = memory.place(callWords(call));
   let answerBytes = 0;
   const answer = (bytes: Uint8Array, isKernel: boolean): Uint8Array => {
     const output = { bytes, at: 0 };
@@ -67,7 +68,7 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
     for (let row = 0; row < end;) {
       output.at = 0;
       row = isKernel
-        ? row + writePlacedRows({ ...placed, from: row }, output, outputAt)
+        ? row + writePlacedRows({ kernels, callAt, from: row }, output, outputAt)
         : writeJsonRows(table, null, row, end, 1, 1, output);
       answerBytes += output.at;
     }

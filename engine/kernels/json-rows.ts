@@ -3,7 +3,6 @@
  * strings are valid UTF-8, so no other escapes are needed. For the format `json`, each object has a comma before it, as an element of an
  * array. In CSV, null is an empty field, and an empty string is `""`.
  */
-import { assertNever } from '../core/errors.js';
 import type { LineFormat } from '../core/schema.js';
 import { copyBytes } from '../core/utf8.js';
 import { bufferBytes } from '../core/allocator.js';
@@ -218,18 +217,14 @@ export function lineTable({ format, keys, fixedBytes }: LineKeys, columns: reado
   return { format, block, columnCount: columns.length, fixedBytes, columns: isPlaced ? null : columns };
 }
 
-/** The rows [from, to) of a table, at addresses where the kernel finds them. */
-export interface KernelRows {
-  readonly format: LineFormat;
-  readonly kernels: Kernels;
+/** What a call of the kernel writes. Addresses are of the kernels' memory. */
+export interface LinesCall extends Pick<LineTable, 'format' | 'columnCount' | 'fixedBytes'> {
   readonly blockAt: number;
-  readonly columnCount: number;
-  readonly fixedBytes: number;
-  /** 0, or the address of a list of row numbers; then `from` and `to` are indices in the list. */
+  /** 0, or the address of a list of row numbers; then the call writes indices in the list. */
   readonly rowsAt: number;
   /** 0, or the address of a list of the same length with the numbers that are added to `cursorOf0`. */
   readonly ordinalsAt: number;
-  readonly from: number;
+  /** The end of the rows. */
   readonly to: number;
   /** The cursor of the row, or of the number in the list of ordinals, that is 0. */
   readonly cursorOf0: bigint;
@@ -240,18 +235,55 @@ export interface KernelRows {
   readonly agents: number;
 }
 
+/** What the words of a call take of the scratch memory. */
+export const callBytes = bufferBytes(4 * 12);
+
+/** A call as the kernel reads it. */
+export function callWords(call: LinesCall): Uint32Array {
+  const { format, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0, agents } = call;
+  const words = Uint32Array.of(
+    blockAt,
+    columnCount,
+    fixedBytes,
+    rowsAt,
+    ordinalsAt,
+    to,
+    0,
+    agents,
+    0,
+    0,
+    0,
+    0,
+  );
+  words[6] = format === 'json' ? 1 : 0;
+  words[8] = format === 'csv' ? 1 : 0;
+  words[10] = Number(cursorOf0 & 0xffff_ffffn);
+  words[11] = Number(cursorOf0 >> 32n);
+  return words;
+}
+
+/** A call in the kernels' memory, from row `from` on. */
+export interface PlacedCall {
+  readonly kernels: Kernels;
+  readonly callAt: number;
+  readonly from: number;
+}
+
 /**
  * Writes lines like `writeJsonRows`. The bytes of `output` are at address `outputAt`, followed by padding. Returns the number of lines
  * written.
  */
-export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt: number): number {
-  const { kernels } = placed;
+export function writePlacedRows(
+  { kernels, callAt, from }: PlacedCall,
+  output: LineOutput,
+  outputAt: number,
+): number {
   const atMax = outputAt + output.bytes.length;
-  let next = placed.from;
+  let next = from;
   let column = 0;
   let at = outputAt + output.at;
   for (;;) {
-    next = callKernel(placed, next, column, at, atMax);
+    next = kernels.writeLines(callAt, next, column, at, atMax);
     column = kernels.jsonDoubleColumn();
     if (column < 0) break;
     // The kernel leaves doubles with more than three decimals to the JavaScript engine, which writes the shortest decimal. Afterwards the
@@ -263,68 +295,7 @@ export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt
     column++;
   }
   output.at = (kernels.jsonEnd() >>> 0) - outputAt;
-  return next - placed.from;
-}
-
-/**
- * Calls the kernel of the format. It writes lines from row `from` on, or from its column `column` on. Returns the first row that is not
- * written completely.
- */
-function callKernel(placed: KernelRows, from: number, column: number, at: number, atMax: number): number {
-  const { format, kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0, agents } =
-    placed;
-  if (agents > 0) {
-    const lead = format === 'json' ? 1 : 0;
-    const write = format === 'csv' ? kernels.writeMergedCsv : kernels.writeMergedJson;
-    return write(
-      blockAt,
-      columnCount,
-      agents,
-      fixedBytes,
-      rowsAt,
-      ordinalsAt,
-      from,
-      to,
-      column,
-      at,
-      atMax,
-      lead,
-    );
-  }
-  switch (format) {
-    case 'jsonl':
-    case 'json':
-      return kernels.writeJsonRows(
-        blockAt,
-        columnCount,
-        fixedBytes,
-        rowsAt,
-        ordinalsAt,
-        from,
-        to,
-        column,
-        cursorOf0,
-        at,
-        atMax,
-        format === 'json' ? 1 : 0,
-      );
-    case 'csv':
-      return kernels.writeCsvRows(
-        blockAt,
-        columnCount,
-        fixedBytes,
-        rowsAt,
-        ordinalsAt,
-        from,
-        to,
-        column,
-        cursorOf0,
-        at,
-        atMax,
-      );
-    default:
-      return assertNever(format);
-  }
+  return next - from;
 }
 
 /** Maximum rows of one call where a list of rows or the values of columns have to be copied. */
@@ -345,24 +316,35 @@ export function writeJsonRows(
   output: LineOutput,
 ): number {
   const cursorOfRow0 = (BigInt(partition) << 40n) + BigInt(ordinalOfRow0);
+  return writeCalls(first, to, output, {
+    endOf: (next, room) => endOfCall(table, rows, next, to, room),
+    place: (next, end, outputBytes) => placeRows(table, rows, next, end, cursorOfRow0, outputBytes),
+  });
+}
+
+/** How rows are written by calls of the kernel. */
+interface Calls {
+  /** The end of the call that begins at a row, where the output has this much room. */
+  readonly endOf: (next: number, room: number) => number;
+  /** Puts the rows [next, end) where the kernel finds them, and leaves `outputBytes` of the scratch memory free. */
+  readonly place: (next: number, end: number, outputBytes: number) => PlacedRows;
+}
+
+/** Writes the rows [first, to) by as many calls as they take. Returns the first row that is not written. */
+export function writeCalls(first: number, to: number, output: LineOutput, { endOf, place }: Calls): number {
   const isOutputThere = sharedMemory().holds(output.bytes);
   for (let next = first; next < to;) {
     const room = output.bytes.length - output.at;
-    const end = endOfCall(table, rows, next, to, room);
+    const end = endOf(next, room);
     if (end === next) return next;
-    const placed = placeRows(table, rows, next, end, cursorOfRow0, isOutputThere ? 0 : room);
-    next += writeOut(placed, output, isOutputThere);
+    next += writeOut(place(next, end, isOutputThere ? 0 : room), output, isOutputThere);
     if (next < end) return next;
   }
   return to;
 }
 
 /** Writes placed rows to an output that is in the kernels' memory, or else is copied from there. Returns the number of lines written. */
-export function writeOut(
-  { scratch, placed }: PlacedRows,
-  output: LineOutput,
-  isOutputThere: boolean,
-): number {
+function writeOut({ scratch, placed }: PlacedRows, output: LineOutput, isOutputThere: boolean): number {
   if (isOutputThere) return writePlacedRows(placed, output, output.bytes.byteOffset);
   const room = output.bytes.length - output.at;
   const outputAt = scratch.reserve(room);
@@ -378,8 +360,7 @@ export function writeOut(
  */
 export function lineBytesMax(table: LineTable, rows: Uint32Array | null, index: number): number {
   const { placed } = placeRows(table, rows, index, index + 1, 0n, 0);
-  const { kernels, blockAt, columnCount, fixedBytes, rowsAt, from } = placed;
-  return kernels.jsonLineBytesMax(blockAt, columnCount, fixedBytes, rowsAt, from);
+  return placed.kernels.lineBytesMax(placed.callAt, placed.from);
 }
 
 /** The end of the call that begins at `next`. Of columns that have to be copied, no more strings are taken than the output has room for. */
@@ -409,7 +390,7 @@ function endOfCall(
 /** Rows where the kernel finds them, and the scratch memory that they are in. */
 export interface PlacedRows {
   readonly scratch: Scratch;
-  readonly placed: KernelRows;
+  readonly placed: PlacedCall;
 }
 
 /** Puts the rows [first, end) where the kernel finds them, and leaves `outputBytes` of the scratch memory free. */
@@ -429,7 +410,9 @@ function placeRows(
   );
   const copiedBytes = copied?.reduce((sum, column) => sum + bytesToCopy(column), 0) ?? 0;
   const listBytes = rows === null ? 0 : bufferBytes((end - first) * 4);
-  const scratch = openScratch(bufferBytes(block.byteLength) + copiedBytes + listBytes + outputBytes);
+  const scratch = openScratch(
+    bufferBytes(block.byteLength) + copiedBytes + listBytes + callBytes + outputBytes,
+  );
   copied?.forEach((column, i) => {
     setColumn(
       block,
@@ -438,22 +421,25 @@ function placeRows(
     );
   });
   const ordinalsAt = rows === null ? 0 : scratch.place(rows, first, end);
-  return {
-    scratch,
-    placed: {
-      format,
-      kernels: kernelsOver(scratch),
-      blockAt: scratch.place(block, 0, block.length),
-      columnCount,
-      fixedBytes,
-      rowsAt: table.columns === null ? ordinalsAt : 0,
-      ordinalsAt,
-      from: rows === null ? first - base : 0,
-      to: rows === null ? end - base : end - first,
-      cursorOf0: cursorOfRow0 + BigInt(base),
-      agents: 0,
-    },
+  const call = {
+    format,
+    blockAt: scratch.place(block, 0, block.length),
+    columnCount,
+    fixedBytes,
+    rowsAt: table.columns === null ? ordinalsAt : 0,
+    ordinalsAt,
+    to: rows === null ? end - base : end - first,
+    cursorOf0: cursorOfRow0 + BigInt(base),
+    agents: 0,
   };
+  return placedCall(scratch, call, rows === null ? first - base : 0);
+}
+
+/** Puts a call into the scratch memory, of which it needs `callBytes`. */
+export function placedCall(scratch: Scratch, call: LinesCall, from: number): PlacedRows {
+  const words = callWords(call);
+  const callAt = scratch.place(words, 0, words.length);
+  return { scratch, placed: { kernels: kernelsOver(scratch), callAt, from } };
 }
 
 /**

@@ -2,23 +2,23 @@
 import { bufferBytes } from '../core/allocator.js';
 import { positionOfHalves, type JointPosition, type Position } from '../core/cursor.js';
 import { openScratch } from '../core/scratch.js';
-import { sharedMemory } from '../core/shared-memory.js';
 import {
   bytesToCopy,
+  callBytes,
   columnWords,
   gatherRows,
   jsonString,
   lineBytesMax,
   numberBytesMax,
+  placedCall,
   rowsOfCallMax,
   setColumn,
-  writeOut,
+  writeCalls,
   type JsonColumn,
   type LineOutput,
   type LineTable,
   type PlacedRows,
 } from './json-rows.js';
-import { kernelsOver } from './kernels.js';
 
 /**
  * Words of an entry in a list of rows of several agents: the number of its table, plus 65536 times that of its agent; its row; and a position
@@ -49,15 +49,10 @@ export function writeMergedRows(
   to: number,
   output: LineOutput,
 ): number {
-  const isOutputThere = sharedMemory().holds(output.bytes);
-  for (let next = first; next < to;) {
-    const room = output.bytes.length - output.at;
-    const end = endOfCall(table, list, next, to, room);
-    if (end === next) return next;
-    next += writeOut(placeEntries(table, list, next, end, isOutputThere ? 0 : room), output, isOutputThere);
-    if (next < end) return next;
-  }
-  return to;
+  return writeCalls(first, to, output, {
+    endOf: (next, room) => endOfCall(table, list, next, to, room),
+    place: (next, end, outputBytes) => placeEntries(table, list, next, end, outputBytes),
+  });
 }
 
 /** An output size in which the line of an entry certainly fits. */
@@ -124,7 +119,7 @@ function placeEntries(
   for (const own of copied) for (const column of own ?? []) copiedBytes += bytesToCopy(column);
   let wordCount = 2 * tables.length + touchedRows + entries.length;
   for (const { block } of tables) wordCount += block.length;
-  const scratch = openScratch(bufferBytes(4 * wordCount) + copiedBytes + outputBytes);
+  const scratch = openScratch(bufferBytes(4 * wordCount) + copiedBytes + callBytes + outputBytes);
   const placesAt = scratch.reserve(4 * wordCount);
   const { buffer, byteOffset } = scratch.view(placesAt, 4 * wordCount);
   const placed = new Uint32Array(buffer, byteOffset, wordCount);
@@ -143,22 +138,18 @@ function placeEntries(
     at += block.length;
   });
   placed.set(entries, at + touchedRows);
-  return {
-    scratch,
-    placed: {
-      format,
-      kernels: kernelsOver(scratch),
-      blockAt: placesAt,
-      columnCount: tables.length,
-      fixedBytes,
-      rowsAt: placesAt + 4 * (at + touchedRows),
-      ordinalsAt: placesAt + 4 * at,
-      from: 0,
-      to: end - first,
-      cursorOf0: 0n,
-      agents,
-    },
+  const call = {
+    format,
+    blockAt: placesAt,
+    columnCount: tables.length,
+    fixedBytes,
+    rowsAt: placesAt + 4 * (at + touchedRows),
+    ordinalsAt: placesAt + 4 * at,
+    to: end - first,
+    cursorOf0: 0n,
+    agents,
   };
+  return placedCall(scratch, call, 0);
 }
 
 /** The rows of table `index` among the entries, as columns of their own. The entries then name their rows in these. */

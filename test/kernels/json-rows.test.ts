@@ -11,6 +11,7 @@ import {
   kernelBlock,
   lineBytesMax,
   nullJsonColumn as empty,
+  callWords,
   writeJsonRows,
   writePlacedRows,
   type JsonColumn,
@@ -140,19 +141,18 @@ describe('lines of every format', () => {
             kernelBlock(table.keys, table.columns, (array) => memory.place(array)),
           );
           const rowsAt = rows === null ? 0 : memory.place(rows);
-          const placed = {
+          const call = {
             format: table.format,
-            kernels: memory.kernels,
             blockAt,
             columnCount: table.columns.length,
             fixedBytes: table.fixedBytes,
             rowsAt,
             ordinalsAt: rowsAt,
-            from: 0,
             to: count,
             agents: 0,
             cursorOf0: (BigInt(partition) << 40n) + BigInt(ordinalOfRow0),
           };
+          const placed = { kernels: memory.kernels, callAt: memory.place(callWords(call)), from: 0 };
           expect(writePlacedRows(placed, got, outputAt)).toBe(end);
           expect(got.at).toBe(wanted.at);
           const lines = Buffer.from(wanted.bytes.subarray(start, wanted.at)).toString();

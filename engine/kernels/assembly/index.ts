@@ -28,16 +28,8 @@ export { countCodes16, countCodes8, countPairs, countRanges } from './count';
 export { addCodes, countDifferent, gatherWords, groupRanges, listPairs, sumRows } from './numbers';
 export { selectContaining, selectAffix, selectEqual } from './substring';
 export { followPositions, searchPositions, searchStates } from './pattern';
-export {
-  jsonDouble,
-  jsonDoubleAt,
-  jsonDoubleColumn,
-  jsonEnd,
-  jsonLineBytesMax,
-  writeCsvRows,
-  writeJsonRows,
-} from './json-rows';
-export { writeMergedCsv, writeMergedJson } from './merged-rows';
+export { jsonDouble, jsonDoubleAt, jsonDoubleColumn, jsonEnd, lineBytesMax } from './json-rows';
+export { writeLines } from './merged-rows';
 export { xxh64Stripes } from './xxh64';
 export { addToBlocks, addToSketch, hashIntegers, hashStrings, markHashes } from './value-filter';
 

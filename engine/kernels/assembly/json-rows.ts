@@ -39,7 +39,7 @@ const kindBool: u32 = 4;
 /** The address after the last complete line. */
 let end: usize = 0;
 
-/** The address after the last complete line that `writeJsonRows` or `writeCsvRows` has written. */
+/** The address after the last complete line that `writeLines` has written. */
 export function jsonEnd(): usize {
   return end;
 }
@@ -346,35 +346,44 @@ export function writeValues<Form>(
   return at;
 }
 
+// What a call writes, as `../json-rows.ts` lays it out. Of rows of several agents, the first two words are the tables and their number.
+export const columnsOfCall: usize = 0;
+export const columnCountOfCall: usize = 4;
+export const fixedBytesOfCall: usize = 8;
+export const rowsOfCall: usize = 12;
+export const ordinalsOfCall: usize = 16;
+export const toOfCall: usize = 20;
+/** In JSON 1 to write a comma before each line; else 0. */
+export const leadOfCall: usize = 24;
+/** 0 for the rows of one table. */
+export const agentsOfCall: usize = 28;
+/** 1 for CSV; 0 for JSON. */
+export const isCsvOfCall: usize = 32;
+const cursorOf0OfCall: usize = 40;
+
 /**
  * Writes the lines of rows[from], rows[from + 1], …, up to index `to` (exclusive), from `at` on; where `rows` is 0, of the rows `from` to
  * `to`. Stops before a value if its longest form plus `fixedBytes` may exceed `atMax`, which padding must follow.
  *
  * Returns the index of the first row that is not written completely: for lack of room, or because of a double with more than three decimals
  * (`jsonDoubleColumn`). The caller writes that double and calls again with `firstColumn` set to the column after it. The cursor of a row is
- * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0. In JSON, `lead` is 1 to write a comma before each line, else 0.
+ * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0. In CSV, the key of each column is the comma before its value.
  */
-function writeRows<Form>(
-  columns: usize,
-  columnCount: u32,
-  fixedBytes: u32,
-  rows: usize,
-  ordinals: usize,
-  from: u32,
-  to: u32,
-  firstColumn: u32,
-  cursorOf0: u64,
-  at: usize,
-  atMax: usize,
-  lead: u32,
-): u32 {
+export function writeRows<Form>(call: usize, from: u32, firstColumn: u32, at: usize, atMax: usize): u32 {
+  const columns = <usize>load<u32>(call, columnsOfCall);
+  const columnsEnd = columns + <usize>load<u32>(call, columnCountOfCall) * descriptorBytes;
+  const fixedBytes = load<u32>(call, fixedBytesOfCall);
+  const rows = <usize>load<u32>(call, rowsOfCall);
+  const ordinals = <usize>load<u32>(call, ordinalsOfCall);
+  const to = load<u32>(call, toOfCall);
+  const lead = load<u32>(call, leadOfCall);
+  const cursorOf0 = load<u64>(call, cursorOf0OfCall);
   let isBegun = firstColumn != 0;
   beginLines(at, isBegun);
   if (!isBegun) {
     seen = from;
     if (atMax - at < <usize>fixedBytes) return from;
   }
-  const columnsEnd = columns + <usize>columnCount * descriptorBytes;
   const valuesMax = atMax - fixedBytes;
   let column = columns + <usize>firstColumn * descriptorBytes;
   for (let i = from; i < to; i++) {
@@ -399,78 +408,12 @@ function writeRows<Form>(
   return to;
 }
 
-/** Writes rows as JSON objects, one per line. See `writeRows`. */
-export function writeJsonRows(
-  columns: usize,
-  columnCount: u32,
-  fixedBytes: u32,
-  rows: usize,
-  ordinals: usize,
-  from: u32,
-  to: u32,
-  firstColumn: u32,
-  cursorOf0: u64,
-  at: usize,
-  atMax: usize,
-  lead: u32,
-): u32 {
-  return writeRows<Json>(
-    columns,
-    columnCount,
-    fixedBytes,
-    rows,
-    ordinals,
-    from,
-    to,
-    firstColumn,
-    cursorOf0,
-    at,
-    atMax,
-    lead,
-  );
-}
-
-/** Writes rows as CSV records. The key of each column is the comma before its value. See `writeRows`. */
-export function writeCsvRows(
-  columns: usize,
-  columnCount: u32,
-  fixedBytes: u32,
-  rows: usize,
-  ordinals: usize,
-  from: u32,
-  to: u32,
-  firstColumn: u32,
-  cursorOf0: u64,
-  at: usize,
-  atMax: usize,
-): u32 {
-  return writeRows<Csv>(
-    columns,
-    columnCount,
-    fixedBytes,
-    rows,
-    ordinals,
-    from,
-    to,
-    firstColumn,
-    cursorOf0,
-    at,
-    atMax,
-    0,
-  );
-}
-
-/** A size in which the line of rows[index], or of row `index` where `rows` is 0, certainly fits. */
-export function jsonLineBytesMax(
-  columns: usize,
-  columnCount: u32,
-  fixedBytes: u32,
-  rows: usize,
-  index: u32,
-): f64 {
-  const row = rowAt(rows, index);
-  const columnsEnd = columns + <usize>columnCount * descriptorBytes;
-  let sizeBytes = 2 * <u64>fixedBytes;
+/** A size in which the line of the row with this index certainly fits. The call must be one of one table. */
+export function lineBytesMax(call: usize, index: u32): f64 {
+  const columns = <usize>load<u32>(call, columnsOfCall);
+  const columnsEnd = columns + <usize>load<u32>(call, columnCountOfCall) * descriptorBytes;
+  const row = rowAt(<usize>load<u32>(call, rowsOfCall), index);
+  let sizeBytes = 2 * <u64>load<u32>(call, fixedBytesOfCall);
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
     if (load<u32>(column, kindOffset) != kindString) continue;
     const place = <usize>load<u32>(column, offsetsOffset) + ((<usize>entryOf(column, row)) << 2);

@@ -1,17 +1,27 @@
 // Writes rows of several tables in one order as lines of JSON or CSV. `../merged-rows.ts` lays out the tables and the list.
 import { copyLoose } from './copy';
 import {
+  agentsOfCall,
   beginLines,
+  columnCountOfCall,
+  columnsOfCall,
   Csv,
   descriptorBytes,
   endLine,
+  fixedBytesOfCall,
   isCsv,
+  isCsvOfCall,
   Json,
   keyBytesOffset,
   keyOffset,
+  leadOfCall,
+  ordinalsOfCall,
   rowsAhead,
+  rowsOfCall,
+  toOfCall,
   touchRows,
   writeDigits,
+  writeRows,
   writeValues,
 } from './json-rows';
 
@@ -52,23 +62,18 @@ let seen: u32 = 0;
 
 /**
  * Writes the lines of the entries [from, to) of a list, from `at` on. An entry is the number of its table (16 bits; 16 more are not read
- * here), its row, and `agents` positions of 64 bits. Of each table, `tables` has the address of the columns and their number. The keys of the
- * first two columns are what comes before the positions and after them. `room` is for 64 row numbers. Stops and continues as `writeJsonRows` does.
+ * here), its row, and a position of 64 bits of each agent. Of each table, `tables` has the address of the columns and their number. The keys of
+ * the first two columns are what comes before the positions and after them. `room` is for 64 row numbers. Stops and continues as `writeRows`
+ * does.
  */
-function writeMerged<Form>(
-  tables: usize,
-  tableCount: u32,
-  agents: u32,
-  fixedBytes: u32,
-  list: usize,
-  room: usize,
-  from: u32,
-  to: u32,
-  firstColumn: u32,
-  at: usize,
-  atMax: usize,
-  lead: u32,
-): u32 {
+function writeMerged<Form>(call: usize, from: u32, firstColumn: u32, at: usize, atMax: usize): u32 {
+  const tables = <usize>load<u32>(call, columnsOfCall);
+  const tableCount = load<u32>(call, columnCountOfCall);
+  const fixedBytes = load<u32>(call, fixedBytesOfCall);
+  const list = <usize>load<u32>(call, rowsOfCall);
+  const room = <usize>load<u32>(call, ordinalsOfCall);
+  const to = load<u32>(call, toOfCall);
+  const lead = load<u32>(call, leadOfCall);
   let isBegun = firstColumn != 0;
   beginLines(at, isBegun);
   if (!isBegun) {
@@ -76,7 +81,7 @@ function writeMerged<Form>(
     if (atMax - at < <usize>fixedBytes) return from;
   }
   const valuesMax = atMax - fixedBytes;
-  const entryBytes = <usize>(8 + 8 * agents);
+  const entryBytes = <usize>(8 + 8 * load<u32>(call, agentsOfCall));
   for (let i = from; i < to; i++) {
     const entry = list + <usize>i * entryBytes;
     const table = tables + ((<usize>load<u16>(entry)) << 3);
@@ -114,63 +119,14 @@ function writeMerged<Form>(
   return to;
 }
 
-/** Writes entries as JSON objects, one per line. See `writeMerged`. */
-export function writeMergedJson(
-  tables: usize,
-  tableCount: u32,
-  agents: u32,
-  fixedBytes: u32,
-  list: usize,
-  room: usize,
-  from: u32,
-  to: u32,
-  firstColumn: u32,
-  at: usize,
-  atMax: usize,
-  lead: u32,
-): u32 {
-  return writeMerged<Json>(
-    tables,
-    tableCount,
-    agents,
-    fixedBytes,
-    list,
-    room,
-    from,
-    to,
-    firstColumn,
-    at,
-    atMax,
-    lead,
-  );
-}
-
-/** Writes entries as CSV records. See `writeMerged`. */
-export function writeMergedCsv(
-  tables: usize,
-  tableCount: u32,
-  agents: u32,
-  fixedBytes: u32,
-  list: usize,
-  room: usize,
-  from: u32,
-  to: u32,
-  firstColumn: u32,
-  at: usize,
-  atMax: usize,
-): u32 {
-  return writeMerged<Csv>(
-    tables,
-    tableCount,
-    agents,
-    fixedBytes,
-    list,
-    room,
-    from,
-    to,
-    firstColumn,
-    at,
-    atMax,
-    0,
-  );
+/** Writes the lines of a call, see `writeRows` and `writeMerged`. */
+export function writeLines(call: usize, from: u32, firstColumn: u32, at: usize, atMax: usize): u32 {
+  const isMerged = load<u32>(call, agentsOfCall) != 0;
+  if (load<u32>(call, isCsvOfCall) != 0)
+    return isMerged
+      ? writeMerged<Csv>(call, from, firstColumn, at, atMax)
+      : writeRows<Csv>(call, from, firstColumn, at, atMax);
+  return isMerged
+    ? writeMerged<Json>(call, from, firstColumn, at, atMax)
+    : writeRows<Json>(call, from, firstColumn, at, atMax);
 }
