@@ -10,12 +10,15 @@ import {
   type Codec,
   type LineFormat,
   type Query,
-  type Schema,
+  type Scan,
+  type SeveralQuery,
+  type SeveralStore,
 } from '../../engine/index.js';
-import { parseQueryRequest } from '../http/query-request.js';
+import { agentNames, parseQueryRequest } from '../http/query-request.js';
 import { exitDone, UsageError } from './failure.js';
 import { storesOf, withWorkers } from './opened-archive.js';
 import { rawQueryOf, readSettings, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
+import { severalQueryOf } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import { formatBytes, formatCounted, tell, withProgress, writeRecords } from './terminal.js';
 
@@ -65,7 +68,7 @@ async function publishFiles(
 }
 
 /** The query of an export: by default all matching records in ascending order. */
-function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
+function readQuery(words: readonly string[], flags: ExportFlags, store: Store, settings: Settings): Query {
   const { since, until, limit, after, before, fields, format } = flags;
   const options = {
     since,
@@ -76,29 +79,37 @@ function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema,
     fields,
     format: format === 'parquet' ? [] : [format],
   };
-  return parseQueryRequest(rawQueryOf(words, options, schema), {
-    schema,
+  const { schema } = store;
+  const context = {
     now: Date.now(),
     timezone: settings.config.server.timezone,
     limitMax: Number.MAX_SAFE_INTEGER,
     limitDefault: Number.MAX_SAFE_INTEGER,
-  });
+  };
+  if ('stores' in store) return severalQueryOf(store, words, options, context);
+  return parseQueryRequest(rawQueryOf(words, options, schema), { schema, ...context });
 }
 
+type Store = AgentStore | SeveralStore;
+
 /** What is exported, and where to. */
-interface Export {
+interface Export<From extends Store = Store> {
   readonly output: string;
-  readonly store: AgentStore;
+  readonly store: From;
   readonly query: Query;
   readonly flags: ExportFlags;
   readonly signal: AbortSignal;
+}
+
+function scanOf(store: Store, query: Query, signal: AbortSignal): Promise<Scan> {
+  return 'stores' in store ? store.scan(query as SeveralQuery, { signal }) : store.scan(query, { signal });
 }
 
 /** Writes to a temporary file first, so that the final name never refers to an incomplete file. Returns a line for the user. */
 async function exportLinesTo({ output, store, query, flags, signal }: Export): Promise<string> {
   const building = `${output}.${process.pid}.part`;
   const records = await withProgress(`exporting ${store.name}`, async (progress) => {
-    const { lines, stats } = await store.scan(query, { signal });
+    const { lines, stats } = await scanOf(store, query, signal);
     const shown = async function* (): AsyncGenerator<Uint8Array> {
       for await (const piece of lines) {
         yield piece;
@@ -124,6 +135,12 @@ export async function exportRecords(
   words: readonly string[],
 ): Promise<number> {
   const { format, output = '-' } = flags;
+  const names = agent.includes(',') ? agentNames(agent) : [agent];
+  if (format === 'parquet' && names.length > 1)
+    throw new UsageError(
+      'a Parquet file has the records of one agent',
+      `Export them one by one, or as lines: ${agent} --format jsonl`,
+    );
   if (format === 'parquet' && output === '-') {
     throw new UsageError(
       'a Parquet file cannot be written to standard output',
@@ -135,13 +152,14 @@ export async function exportRecords(
   const settings = await readSettings(flags);
   if (output !== '-') requireFree(output, flags.force);
   return withWorkers(settings, 'read', 'export', flags.workers, async (archive) => {
-    const store = (await storesOf(archive, agent))[0]!;
-    const query = readQuery(words, flags, store.schema, settings);
+    const [first, ...others] = (await Promise.all(names.map((name) => storesOf(archive, name)))).flat();
+    const store = others.length === 0 ? first! : first!.joined(others);
+    const query = readQuery(words, flags, store, settings);
     const exported = { output, store, query, flags, signal };
-    if (output !== '-')
-      tell(await (format === 'parquet' ? exportParquetTo(exported) : exportLinesTo(exported)));
+    if (format === 'parquet') tell(await exportParquetTo({ ...exported, store: first! }));
+    else if (output !== '-') tell(await exportLinesTo(exported));
     else {
-      const { lines } = await store.scan(query, { signal });
+      const { lines } = await scanOf(store, query, signal);
       for await (const piece of lines) await writeRecords(piece);
     }
     return exitDone;
@@ -159,7 +177,7 @@ function nameOf(output: string, index: number): string {
  * Writes the records of a query as Parquet to temporary files in the folder of the output, and renames them once all are complete, so that a
  * failure leaves no incomplete file. Returns a line for the user.
  */
-async function exportParquetTo({ output, store, query, flags, signal }: Export): Promise<string> {
+async function exportParquetTo({ output, store, query, flags, signal }: Export<AgentStore>): Promise<string> {
   const { codec = 'zstd', force } = flags;
   const folder = dirname(resolve(output));
   const directory = await openRealDirectory(folder, { create: false });

@@ -58,6 +58,20 @@ it('gives the same bytes as the route for the same query', async () => {
     expect(ended.code).toBe(0);
     expect(ended.stdout).toBe(text);
   }
+  const words = ['--since', '2026-11-18', 'level__exists=false', '--limit', '5'];
+  const exported = await run(folder, ['export', 'nginx,app', ...words, '--format', 'csv']);
+  expect(exported.stdout).toBe((await run(folder, ['query', 'nginx,app', ...words, '--csv'])).stdout);
+  expect(exported.stdout.split('\r\n')).toHaveLength(7);
+  const toFile = ['export', 'app,nginx', '--format', 'jsonl', '--output', 'both.jsonl'];
+  expect((await run(folder, toFile)).stderr).toMatch(/records written to both\.jsonl/);
+  for (const [names, format, message] of [
+    ['nginx,app', 'parquet', /a Parquet file has the records of one agent.*one by one/s],
+    ['nginx,nginx', 'csv', /the agent "nginx" is named twice/],
+    ['nginx,apq', 'csv', /no records of an agent "apq".*did you mean "app"/],
+  ] as const)
+    expect((await run(folder, ['export', names, '--format', format, '--output', 'x'])).stderr).toMatch(
+      message,
+    );
 });
 
 it('takes words and times in counts and exports too, if the agent has texts and times', async () => {
