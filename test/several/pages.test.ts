@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { between, seededRandom } from '../model/random.js';
 import { beginning } from '../model/several.js';
-import { filters, SeveralBed } from './several-bed.js';
+import { anyFilter, filters, SeveralBed } from './several-bed.js';
 
 it('pages of several agents are those of the rules, whatever is committed between them', async () => {
   await fc.assert(
@@ -13,7 +13,8 @@ it('pages of several agents are those of the rules, whatever is committed betwee
       const one = <T>(list: readonly T[]): T => list[between(random, 0, list.length)]!;
       for (let step = 0; step < 25; step++) {
         if (step < 6 || random() < 0.4) await bed.commit();
-        const filter = random() < 0.4 ? filters[0]! : one(filters);
+        const kind = random();
+        const filter = kind < 0.3 ? filters[0]! : kind < 0.5 ? one(filters) : anyFilter(random);
         const query = {
           limit: random() < 0.2 ? 1000 : between(random, 0, 8),
           after: random() < 0.5 ? one(known) : undefined,
@@ -35,7 +36,7 @@ it('walks both ways hold each record once, by every size', async () => {
       const random = seededRandom(seed);
       const bed = await SeveralBed.open(random, between(random, 2, 5));
       for (let step = 0; step < 8; step++) await bed.commit();
-      for (const filter of filters) {
+      for (const filter of [...filters, anyFilter(random)]) {
         const all = await bed.expected({ limit: 1000, after: beginning }, filter);
         const forward = [];
         for (let after = beginning; ;) {

@@ -1,6 +1,13 @@
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Archive } from '../../engine/archive/archive.js';
-import { makeSchema, placementField, type Predicate, type Schema } from '../../engine/core/schema.js';
+import {
+  makeSchema,
+  placementField,
+  type FieldPredicate,
+  type Predicate,
+  type Schema,
+} from '../../engine/core/schema.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
 import type { SeveralQuery } from '../../engine/several/several-answer.js';
 import type { SeveralStore } from '../../engine/several/several-store.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -81,6 +88,110 @@ export const filters: readonly SeveralFilter[] = [
   ),
 ];
 
+/** A filter on one field, which an agent may lack. */
+interface OneFilter {
+  readonly name: string;
+  /** @param value undefined where the agent lacks the field */
+  readonly matches: (value: unknown) => boolean;
+  readonly predicate: (field: number, type: string) => FieldPredicate;
+}
+
+/** Texts that are patterns of RE2 and of JavaScript alike. */
+const patterns = [
+  '[13]$',
+  '^alone$',
+  'record (1|2)',
+  '\\d\\d',
+  '^record [^5]*$',
+  'o.*1',
+  '(?:one|rec)',
+  '1|alone',
+];
+
+function oneFilter(random: Random): OneFilter {
+  const kind = between(random, 0, 6);
+  const value = between(random, 0, 4);
+  const isThere = random() < 0.5;
+  const pattern = patterns[between(random, 0, patterns.length)]!;
+  const isNull = (one: unknown): boolean => one === null || one === undefined;
+  if (kind < 2)
+    return {
+      name: 'message',
+      matches: (one) => typeof one === 'string' && new RegExp(pattern, 'u').test(one) === isThere,
+      predicate: (field) => {
+        return { kind: 'string', field, op: isThere ? 'regex' : 'not_regex', value: pattern };
+      },
+    };
+  if (kind === 2)
+    return {
+      name: ['status', 'level', 'took', 'time'][between(random, 0, 4)]!,
+      matches: (one) => isNull(one) !== isThere,
+      predicate: (field) => ({ kind: 'exists', field, value: isThere }),
+    };
+  if (kind === 3)
+    return {
+      name: 'message',
+      matches: (one) => String(one ?? '').includes(`${value}`),
+      predicate: (field) => ({ kind: 'string', field, op: 'like', value: `${value}` }),
+    };
+  if (kind === 4)
+    return {
+      name: 'status',
+      matches: (one) => !isNull(one) && String(one) === `${value}`,
+      predicate: (field, type) =>
+        type === 'int'
+          ? { kind: 'int', field, op: 'eq', value: BigInt(value) }
+          : { kind: 'string', field, op: 'exact', value: `${value}` },
+    };
+  return {
+    name: 'level',
+    matches: (one) => typeof one === 'number' && one >= value,
+    predicate: (field) => ({ kind: 'int', field, op: 'gte', value: BigInt(value) }),
+  };
+}
+
+/** One to three clauses at random, each a filter or a group of filters. */
+export function anyFilter(random: Random): SeveralFilter {
+  const clauses = Array.from({ length: between(random, 1, 4) }, () =>
+    Array.from({ length: random() < 0.5 ? 1 : between(random, 1, 5) }, () => oneFilter(random)),
+  );
+  const predicates = ({ fields }: Schema): readonly Predicate[] | null => {
+    const asked: Predicate[] = [];
+    for (const clause of clauses) {
+      const members: FieldPredicate[] = [];
+      let holdsAlways = false;
+      for (const { name, matches, predicate } of clause) {
+        const field = fields.findIndex((each) => each.name === name);
+        if (field >= 0) members.push(predicate(field, fields[field]!.type));
+        else holdsAlways ||= matches(undefined);
+      }
+      if (holdsAlways) continue;
+      if (members.length === 0) return null;
+      asked.push(clause.length === 1 ? members[0]! : { kind: 'any', members });
+    }
+    return asked;
+  };
+  const matches = (record: ListedRecord): boolean =>
+    clauses.every((clause) => clause.some((each) => each.matches(record[each.name])));
+  return { matches, predicates };
+}
+
+/** What stores hold now, of which a filter matches some. */
+export function listedOf(
+  stores: readonly AgentStore[],
+  matches: ListedAgent['matches'],
+): Promise<ListedAgent[]> {
+  return Promise.all(
+    stores.map(async (store) => ({
+      name: store.name,
+      fields: store.schema.fields.map(({ name }) => name),
+      time: store.schema.fields[placementField(store.schema)]?.name,
+      records: recordsOf(await answer(store)),
+      matches,
+    })),
+  );
+}
+
 const hourMs = 3_600_000;
 const noThreads = new WorkerPool(0);
 
@@ -98,9 +209,14 @@ export class SeveralBed {
     private readonly isSorted: boolean,
   ) {}
 
-  static async open(random: Random, count: number, workers = noThreads): Promise<SeveralBed> {
+  static async open(
+    random: Random,
+    count: number,
+    workers = noThreads,
+    directory: Directory = new MemoryDirectory(),
+  ): Promise<SeveralBed> {
     const clock = { now: noon };
-    const archive = await openOn(new MemoryDirectory(), () => clock.now, workers);
+    const archive = await openOn(directory, () => clock.now, workers);
     const bed = new SeveralBed(archive, random, random() < 0.3);
     Object.defineProperty(bed, 'now', {
       get: () => clock.now,
@@ -115,12 +231,13 @@ export class SeveralBed {
     return bed;
   }
 
-  /** Commits some records of one agent, in time or late. */
-  async commit(rowsMax = 9): Promise<void> {
+  /** Commits some records of one agent, in time or late; or loads them as files, which are sealed. */
+  async commit(rowsMax = 9, only: 'load' | null = null): Promise<void> {
     const { random } = this;
     const store = this.stores[between(random, 0, this.stores.length)]!;
     const rows = Array.from({ length: between(random, 1, rowsMax) }, () => this.#row(store.schema));
     const way = random();
+    if (only === 'load') return load(store, rows, between(random, 1, 5));
     if (way < 0.5) await append(store, rows, 'live');
     else if (way < 0.7) await append(store, rows, 'load');
     else await load(store, rows, between(random, 1, 5));
@@ -143,16 +260,8 @@ export class SeveralBed {
   }
 
   /** What the agents hold now. */
-  async listed(filter: SeveralFilter): Promise<ListedAgent[]> {
-    return Promise.all(
-      this.stores.map(async (store) => ({
-        name: store.name,
-        fields: store.schema.fields.map(({ name }) => name),
-        time: store.schema.fields[placementField(store.schema)]?.name,
-        records: recordsOf(await answer(store)),
-        matches: filter.matches,
-      })),
-    );
+  listed({ matches }: SeveralFilter): Promise<ListedAgent[]> {
+    return listedOf(this.stores, matches);
   }
 
   query({ limit, after, before }: ListedQuery, filter: SeveralFilter): SeveralQuery {
