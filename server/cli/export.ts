@@ -10,15 +10,14 @@ import {
   type Codec,
   type LineFormat,
   type Query,
-  type Scan,
   type SeveralQuery,
   type SeveralStore,
 } from '../../engine/index.js';
-import { agentNames, parseQueryRequest } from '../http/query-request.js';
+import { agentNames } from '../http/query-request.js';
 import { exitDone, UsageError } from './failure.js';
 import { storesOf, withWorkers } from './opened-archive.js';
-import { rawQueryOf, readSettings, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
-import { severalQueryOf } from './query.js';
+import { readSettings, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
+import { queryIn } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import { formatBytes, formatCounted, tell, withProgress, writeRecords } from './terminal.js';
 
@@ -79,15 +78,12 @@ function readQuery(words: readonly string[], flags: ExportFlags, store: Store, s
     fields,
     format: format === 'parquet' ? [] : [format],
   };
-  const { schema } = store;
-  const context = {
+  return queryIn(store, words, options, {
     now: Date.now(),
     timezone: settings.config.server.timezone,
     limitMax: Number.MAX_SAFE_INTEGER,
     limitDefault: Number.MAX_SAFE_INTEGER,
-  };
-  if ('stores' in store) return severalQueryOf(store, words, options, context);
-  return parseQueryRequest(rawQueryOf(words, options, schema), { schema, ...context });
+  });
 }
 
 type Store = AgentStore | SeveralStore;
@@ -101,15 +97,11 @@ interface Export<From extends Store = Store> {
   readonly signal: AbortSignal;
 }
 
-function scanOf(store: Store, query: Query, signal: AbortSignal): Promise<Scan> {
-  return 'stores' in store ? store.scan(query as SeveralQuery, { signal }) : store.scan(query, { signal });
-}
-
 /** Writes to a temporary file first, so that the final name never refers to an incomplete file. Returns a line for the user. */
 async function exportLinesTo({ output, store, query, flags, signal }: Export): Promise<string> {
   const building = `${output}.${process.pid}.part`;
   const records = await withProgress(`exporting ${store.name}`, async (progress) => {
-    const { lines, stats } = await scanOf(store, query, signal);
+    const { lines, stats } = await store.scan(query as SeveralQuery, { signal });
     const shown = async function* (): AsyncGenerator<Uint8Array> {
       for await (const piece of lines) {
         yield piece;
@@ -159,7 +151,7 @@ export async function exportRecords(
     if (format === 'parquet') tell(await exportParquetTo({ ...exported, store: first! }));
     else if (output !== '-') tell(await exportLinesTo(exported));
     else {
-      const { lines } = await scanOf(store, query, signal);
+      const { lines } = await store.scan(query as SeveralQuery, { signal });
       for await (const piece of lines) await writeRecords(piece);
     }
     return exitDone;
