@@ -6,8 +6,8 @@ import { LogstrataError } from '../core/errors.js';
 
 const valuesAtFirst = 256;
 const textBytesAtFirst = 4096;
-/** Bytes per value besides its text: its end, its hash, its count, and two slots. */
-const valueBytes = 4 + 4 + 8 + 2 * 4;
+/** Bytes per value besides its text: its end, its count, and two slots. */
+const valueBytes = 4 + 8 + 2 * 8;
 
 const two31 = 2 ** 31;
 const part31 = 2 ** -31;
@@ -34,10 +34,9 @@ export class ValueTable {
   #view: DataView = this.#textView;
   /** End of each value in `#text`. */
   #ends = new Uint32Array(valuesAtFirst);
-  #hashes = new Uint32Array(valuesAtFirst);
   #counts = new Float64Array(valuesAtFirst);
-  /** The number of a value plus 1; 0 for an empty slot. */
-  #slots = new Int32Array(2 * valuesAtFirst);
+  /** A slot has the number of a value plus 1, or 0 if it is empty, and the hash beside it: reading that elsewhere takes long in a large table. */
+  #slots = new Uint32Array(4 * valuesAtFirst);
   #size = 0;
 
   /** @param field name of the field, for messages */
@@ -115,9 +114,9 @@ export class ValueTable {
   #slotOf(hash: number, bytes: Uint8Array, from: number, to: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
-    for (let slot = scattered(hash) & mask; ; slot = (slot + 1) & mask) {
+    for (let slot = (scattered(hash) << 1) & mask; ; slot = (slot + 2) & mask) {
       const value = slots[slot]! - 1;
-      if (value < 0 || (this.#hashes[value] === hash && this.#isSame(value, bytes, from, to))) return slot;
+      if (value < 0 || (slots[slot + 1] === hash && this.#isSame(value, bytes, from, to))) return slot;
     }
   }
 
@@ -153,8 +152,8 @@ export class ValueTable {
       slot = this.#slotOf(hash, bytes, from, to);
     }
     this.#ends[value] = start + to - from;
-    this.#hashes[value] = hash;
     this.#slots[slot] = value + 1;
+    this.#slots[slot + 1] = hash;
     this.#size++;
     return value;
   }
@@ -183,14 +182,16 @@ export class ValueTable {
     const room = 2 * this.#ends.length;
     this.#memory.take((room - this.#ends.length) * valueBytes);
     this.#ends = grown(this.#ends, new Uint32Array(room));
-    this.#hashes = grown(this.#hashes, new Uint32Array(room));
     this.#counts = grown(this.#counts, new Float64Array(room));
-    const slots = new Int32Array(2 * room);
+    const known = this.#slots;
+    const slots = new Uint32Array(4 * room);
     const mask = slots.length - 1;
-    for (let value = 0; value < this.#size; value++) {
-      let slot = scattered(this.#hashes[value]!) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = value + 1;
+    for (let i = 0; i < known.length; i += 2) {
+      if (known[i] === 0) continue;
+      let slot = (scattered(known[i + 1]!) << 1) & mask;
+      while (slots[slot] !== 0) slot = (slot + 2) & mask;
+      slots[slot] = known[i]!;
+      slots[slot + 1] = known[i + 1]!;
     }
     this.#slots = slots;
   }
