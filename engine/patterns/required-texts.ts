@@ -32,7 +32,7 @@ function worth(texts: readonly string[]): number {
 }
 
 /** The instructions that every match passes, in their order. */
-function placesPassed(program: PatternProgram): number[] {
+export function placesPassed(program: PatternProgram): number[] {
   const { start } = program;
   const cameFrom = new Map<number, number>([[start, -1]]);
   for (const pc of cameFrom.keys())
@@ -58,7 +58,8 @@ function placesPassed(program: PatternProgram): number[] {
   return passed;
 }
 
-function nextOf({ op, out, arg }: PatternProgram, pc: number): readonly number[] {
+/** The instructions that may follow one. */
+export function nextOf({ op, out, arg }: PatternProgram, pc: number): readonly number[] {
   if (op[pc] === Op.match || op[pc] === Op.fail) return [];
   return op[pc] === Op.alt || op[pc] === Op.altMatch ? [out[pc]!, arg[pc]!] : [out[pc]!];
 }

@@ -4,6 +4,7 @@ import { readPatternProgram } from './compile-pattern.js';
 import { requirePositions } from './pattern-positions.js';
 import type { PatternProgram } from './pattern-program.js';
 import { kept, patternSearch } from './pattern-search.js';
+import { requiredRun, type RequiredRun } from './required-run.js';
 import { requiredTexts } from './required-texts.js';
 
 /** Maximum characters of a pattern that is searched for. */
@@ -15,6 +16,8 @@ export interface SearchPattern {
   readonly program: PatternProgram;
   /** Every string that matches contains one of these texts after case folding. Empty where none is known. */
   readonly texts: readonly string[];
+  /** A run of bytes that every string that matches has; null where texts are known, or no run. */
+  readonly run: RequiredRun | null;
 }
 
 const known = new Map<string, SearchPattern>();
@@ -37,7 +40,8 @@ function compile(text: string): SearchPattern {
   const program = programOf(text);
   // Throws for a program that is too large.
   patternSearch({ text, program });
-  return { text, program, texts: requiredTexts(program) };
+  const texts = requiredTexts(program);
+  return { text, program, texts, run: texts.length > 0 ? null : requiredRun(program) };
 }
 
 function programOf(text: string): PatternProgram {

@@ -11,6 +11,7 @@ import { andRange, countRange, flipRange, orRange, setRange, spreadBits } from '
 import { selectFloat64, selectInt64 } from '../kernels/compare.js';
 import { selectCodes } from '../kernels/dictionary-select.js';
 import { patternSearch } from '../patterns/pattern-search.js';
+import { selectRun } from '../patterns/required-run.js';
 import {
   type Comparison,
   type IntComparison,
@@ -48,11 +49,11 @@ export function evaluatePlain(
 }
 
 /**
- * The rows of [from, to) that a pattern may match: those of `wanted` (null for all), and, unless they are few, only those with a text that
- * every match contains.
+ * The rows of [from, to) that a pattern may match: those of `wanted` (null for all), and, unless they are few, only those with a text or a
+ * run of bytes that every match contains.
  */
 function rowsToSearch(
-  { needles }: PatternComparison,
+  { needles, pattern }: PatternComparison,
   column: BytesColumn,
   from: number,
   to: number,
@@ -60,7 +61,8 @@ function rowsToSearch(
 ): Uint8Array {
   const bits = new Uint8Array((to + 7) >> 3);
   const isFew = wanted !== null && countRange(wanted, from, to) * rowsForOneLeft < to - from;
-  if (isFew || needles.length === 0) setRange(bits, from, to);
+  if (!isFew && pattern.run !== null) selectRun(column, pattern.run, from, to, bits);
+  else if (isFew || needles.length === 0) setRange(bits, from, to);
   else {
     const rows = new Uint8Array(bits.length);
     for (const needle of needles) {

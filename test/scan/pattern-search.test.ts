@@ -4,6 +4,7 @@ import { caseCount, fc } from '../cases.js';
 import { anyPattern, patternText } from '../model/any-pattern.js';
 import { foldText } from '../../engine/core/fold.js';
 import { patternSearch } from '../../engine/patterns/pattern-search.js';
+import { selectRun } from '../../engine/patterns/required-run.js';
 import { searchPattern } from '../../engine/patterns/search-pattern.js';
 import { stringsOf } from '../kernels/strings.js';
 import { both } from '../kernels/lay.js';
@@ -22,7 +23,10 @@ function matchesOf(pattern: string, texts: readonly string[]): { found: boolean[
     steps++;
   }
   expect([bits[0]! & 1, (bits.at(-1)! >> ((rows.length - 1) & 7)) & 1]).toEqual([0, 0]);
-  return { found: texts.map((_, i) => ((bits[(i + 1) >> 3]! >> ((i + 1) & 7)) & 1) === 1), steps };
+  return {
+    found: texts.map((_, i) => ((bits[(i + 1) >> 3]! >> ((i + 1) & 7)) & 1) === 1),
+    steps,
+  };
 }
 
 function expectLike(pattern: string, texts: readonly string[]): void {
@@ -226,6 +230,67 @@ describe('the texts that a pattern requires', () => {
     ['(ab)+', ['ab']],
   ])('of %s', (pattern, texts) => {
     expect([...searchPattern(pattern).texts].sort()).toEqual([...texts].sort());
+  });
+});
+
+describe('the run that a pattern requires', () => {
+  it('is in every text that matches, also at the end of a row and of all rows', () => {
+    const part = fc.constantFrom(
+      '[a-f]',
+      '[0-9]',
+      '[a-f]{2}',
+      '[0-9]+',
+      '(?:[a-c]|[x-z][0-9])',
+      '[0-9a-f]',
+      '\\b',
+      'é?',
+      '.',
+    );
+    const text = fc
+      .array(fc.constantFrom('a', 'c', 'f', '0', '9', 'x7', 'é', ' '), {
+        maxLength: 30,
+      })
+      .map((parts) => parts.join(''));
+    let known = 0;
+    fc.assert(
+      fc.property(
+        fc.array(part, { minLength: 5, maxLength: 9 }).map((parts) => parts.join('')),
+        fc.array(text, { minLength: 1, maxLength: 40 }),
+        (pattern, texts) => {
+          const { run } = searchPattern(pattern);
+          if (run === null) return;
+          known++;
+          const { offsets, bytes } = stringsOf(texts.map((each) => Buffer.from(each)));
+          const bits = new Uint8Array((texts.length + 7) >> 3).fill(0xff);
+          selectRun({ offsets, bytes }, run, 0, texts.length, bits);
+          texts.forEach((each, row) => {
+            const isSelected = ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+            if (RE2JS.compile(pattern).matcher(each).find())
+              expect({ pattern, texts, row, isSelected }).toEqual({
+                pattern,
+                texts,
+                row,
+                isSelected: true,
+              });
+          });
+        },
+      ),
+      { numRuns: caseCount(1000, 100_000) },
+    );
+    expect(known).toBeGreaterThan(100);
+  });
+
+  it('rules out what has no such bytes', () => {
+    const texts = Array.from({ length: 64 }, (_, row) =>
+      row === 40 ? 'id abcdefabc1234567 ends' : 'id abcdef1234567890 ends',
+    );
+    const { offsets, bytes } = stringsOf(texts.map((each) => Buffer.from(each)));
+    const bits = new Uint8Array(8);
+    selectRun({ offsets, bytes }, searchPattern('[a-f]{7}[0-9]{7}').run!, 0, 64, bits);
+    // The last row is too near the end to be looked at.
+    expect([...bits]).toEqual([0, 0, 0, 0, 0, 1, 0, 0x80]);
+    expect(searchPattern('[0-9]+').run).toBeNull();
+    expect(searchPattern('timeout [0-9]{9}').run).toBeNull();
   });
 });
 

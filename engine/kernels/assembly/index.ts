@@ -30,6 +30,7 @@ export { selectContaining, selectAffix, selectEqual } from './substring';
 export { followPositions, searchPositions, searchStates } from './pattern';
 export { jsonDouble, jsonDoubleAt, jsonDoubleColumn, jsonEnd, lineBytesMax } from './json-rows';
 export { writeLines } from './merged-rows';
+export { selectRun } from './pattern-run';
 export { xxh64Stripes } from './xxh64';
 export { addToBlocks, addToSketch, hashIntegers, hashStrings, markHashes } from './value-filter';
 
