@@ -1,6 +1,7 @@
 import { type AgentStore, type Checkpoint, LogstrataError, type WorkerPool } from '../../engine/index.js';
 import type { AgentDefinition, Rotation } from '../definition/definition.js';
-import { recordEndsOf, type RecordEnds } from '../decode/line-framing.js';
+import type { RecordEnds } from '../decode/line-framing.js';
+import { recordEndsOf } from '../decode/record-ends.js';
 import { describeSystemError } from '../sources/byte-source.js';
 import { AfterRotation } from './after-rotation.js';
 import { AgentFiles, type Stray } from './logs/agent-files.js';
@@ -157,7 +158,7 @@ export class AgentCollector {
     this.truncations = new Truncations(this.name, this.tally, log);
     this.attempts = new FileAttempts(this.name, handles, now, log);
     this.goneSources = new GoneSources(this.name, options);
-    this.ends = recordEndsOf(definition.file);
+    this.ends = recordEndsOf(definition);
     this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
     const { directory, namePattern } = definition.file;
     this.folder = new AgentFiles(files, directory, new LogNames(namePattern), options.dataFolder);

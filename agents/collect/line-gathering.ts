@@ -239,16 +239,17 @@ export class LineGathering {
     if (this.frame.room < lineBytesMax) return 'full';
     const edge = holeEdge(content, content.length);
     if (edge === content.length) return this.passHole();
-    if (edge === 0) return this.passLongLine(content.slice(0, lineBytesMax));
+    if (edge === 0) return this.passLongLine(content);
     if (content[0] === 0) this.addHole(edge, content.slice(Math.max(0, edge - tailBytesMax), edge));
     else this.add(content.subarray(0, edge), edge);
     return 'line';
   }
 
-  /** Searches the end of an overlong line. Once it is found the line is added; only its `beginning` is kept, which is a copy. */
-  private async passLongLine(beginning: Uint8Array): Promise<Gathered | 'line'> {
-    const from = Math.max(this.content.searchedTo, this.offset + lineBytesMax);
-    const found = await this.search(from, (piece) => piece.indexOf(lineFeed));
+  /** Searches the end of an overlong line, which begins with `content`. Once it is found the line is added, but only its beginning. */
+  private async passLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
+    const beginning = content.slice(0, lineBytesMax);
+    const { from, find } = this.ends.long(this.content.searchedTo - this.offset, content);
+    const found = await this.search(this.offset + from, find);
     if (typeof found === 'string') return found;
     const behind = found + 1;
     const tail = await this.bytesBefore(behind);

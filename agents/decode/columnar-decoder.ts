@@ -16,8 +16,8 @@ import type { FieldDefinition } from '../definition/definition.js';
 import { compileTemplate } from '../definition/template.js';
 import { isTimestampFormatName } from '../definition/timestamp.js';
 
-/** Decodes one line by the decoder that takes every line. bytes[start, end) is the line without its line feed. */
-export type DecodeLine = (start: number, end: number) => void;
+/** Decodes the line bytes[start, end), which is without its line feed, by the decoder that takes every line. Returns whether it was taken. */
+export type DecodeLine = (start: number, end: number) => boolean;
 
 /** A field whose values only its writer can make, and the fields of the line that the writer reads. */
 export interface WrittenField {
@@ -107,7 +107,7 @@ export class ColumnarDecoder {
         const start = base + lines[2 * line]!;
         let end = base + lines[2 * line + 1]!;
         if (end > start && bytes[end - 1] === 0x0d) end--;
-        decodeLine(start, end);
+        if (!decodeLine(start, end)) return line;
         line++;
       } else {
         const odd = states.indexOf(lineOdd, line);

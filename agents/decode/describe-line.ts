@@ -10,9 +10,13 @@ import { sourcesOf } from './field-writers.js';
 import { LinePattern } from '../definition/line-pattern.js';
 import { ParsedLine } from './parsed-line.js';
 import { pathCaptures } from './path-captures.js';
+import { jsonKeysOf } from './json-decoder.js';
 import { logfmtKeys } from './line-decoder.js';
+import { firstLogRecord } from './otlp-lines.js';
 import { createParser, createRecordDecoder } from './record-decoder.js';
 import { compileTemplate } from '../definition/template.js';
+import { openBrace } from './json-scanner.js';
+import { JsonValues } from './json-values.js';
 import { joinLines, MultilineRecords, type TextRange } from './line-framing.js';
 
 /** A field of the described record. */
@@ -40,6 +44,8 @@ export type LineDescription = {
 } & (
   | {
       readonly outcome: 'record';
+      /** Number of records in the text. The first is described. */
+      readonly records: number;
       readonly fields: readonly DescribedField[];
       readonly parsed: readonly ParsedField[];
     }
@@ -82,8 +88,10 @@ export function describeLine(
   });
   if (rejection !== null) return { outcome: 'rejected', reason: rejection, continues };
   if (builder.rows === 0) return { outcome: 'blank', continues };
+  const records = builder.rows;
   const batch = builder.finish();
-  const parsed = parsedFields(definition, lines, joinLines(bytes, 0, bytes.length), captures);
+  const format = lines.format === 'otlp' ? ({ format: 'json' } as const) : lines;
+  const parsed = parsedFields(definition, format, firstRecord(lines, bytes), captures);
   const texts = new Map(parsed.map(({ name, text }) => [name, text]));
   const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
     const stored = columnValue(batch.columns[i]!, 0);
@@ -91,7 +99,7 @@ export function describeLine(
     const text = template === undefined ? (texts.get(source) ?? null) : renderText(template, texts);
     return { name, type, value, text, unreadable: value === null && text !== null };
   });
-  return { outcome: 'record', fields, parsed, continues };
+  return { outcome: 'record', records, fields, parsed, continues };
 }
 
 /** The text that a template gives for parsed texts; null for an empty text, which gives no value. */
@@ -100,8 +108,30 @@ function renderText(template: string, texts: ReadonlyMap<string, string | null>)
   return text === '' ? null : text;
 }
 
+/** The text of the first record of a text that has one. */
+function firstRecord(lines: LineFormat, bytes: Uint8Array): TextRange {
+  if (lines.values !== undefined) {
+    const values = new JsonValues(lines.values.records);
+    for (let at = 0; at >= 0 && at < bytes.length;) {
+      at = values.next(bytes, at, bytes.length);
+      const { valueStart: start, valueEnd: end, problem } = values;
+      if (start >= 0 && problem === null && bytes[start] === openBrace) return { bytes, start, end };
+    }
+  }
+  if (lines.format === 'otlp') {
+    const record = firstLogRecord(bytes);
+    return { bytes: record, start: 0, end: record.length };
+  }
+  const text = joinLines(bytes, 0, bytes.length);
+  const parser = createParser(lines, []);
+  const isOne = parser.parse(text.bytes, text.start, text.end, true, new ParsedLine(0)) === null;
+  const several = isOne ? null : parser.several?.(text.bytes, text.start, text.end);
+  return typeof several === 'object' && several !== null ? (several[0] ?? text) : text;
+}
+
 /** Throws `invalid` for text of several records. Returns whether its first line does not begin one. */
-function requireOneRecord({ multiline }: LineFormat, bytes: Uint8Array): boolean {
+function requireOneRecord({ multiline, values }: LineFormat, bytes: Uint8Array): boolean {
+  if (values !== undefined) return false;
   if (multiline === undefined) {
     if (!bytes.includes(0x0a)) return false;
     throw new LogstrataError(
@@ -144,14 +174,9 @@ function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
     case 'plain':
       return new LinePattern(lines.regex ?? '').groupNames;
     case 'json':
-      return keysOfJsonLine(bytes);
+    case 'otlp':
+      return jsonKeysOf(bytes);
     case 'logfmt':
       return logfmtKeys(bytes);
   }
-}
-
-/** The keys of a line that the decoder has accepted as a JSON object. */
-function keysOfJsonLine(bytes: Uint8Array): string[] {
-  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  return typeof value === 'object' && value !== null ? Object.keys(value) : [];
 }

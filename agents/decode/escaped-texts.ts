@@ -106,7 +106,13 @@ export class EscapedTexts {
   }
 
   /** The number of the key whose escaped form is bytes[start, end), or -1. */
-  findKey(bytes: Uint8Array, start: number, end: number, table: KeyTable, parent: number): number {
+  findKey(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    table: Pick<KeyTable, 'find'>,
+    parent: number,
+  ): number {
     this.#reserve(end - start);
     const used = this.#used;
     this.#append(bytes, start, end);

@@ -12,15 +12,10 @@ import {
 import { type DecodeSettings, rangesLeft, type LineRange } from './decode-task.js';
 import { decodeLines, type DecodedBatch } from './lent-decoding.js';
 import { rejectedLongLine, type RejectedPlaces } from './rejected-lines.js';
-import {
-  frameBytesDefault,
-  framerBufferBytes,
-  LineFramer,
-  type Frame,
-  recordEndsOf,
-} from './line-framing.js';
+import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from './line-framing.js';
+import { recordEndsOf } from './record-ends.js';
 import { compilePattern } from '../../engine/patterns/compile-pattern.js';
-import { lineFormatOf, type AgentDefinition } from '../definition/definition.js';
+import type { AgentDefinition } from '../definition/definition.js';
 import type { SourceCursor } from '../sources/source-cursor.js';
 import { stopFlagOf, type SignalFlag } from './stop-flag.js';
 import type { Written } from '../definition/timestamp.js';
@@ -144,7 +139,7 @@ export class FileLines {
       source,
       source.offset,
       false,
-      recordEndsOf(lineFormatOf(decode.definition)),
+      recordEndsOf(decode.definition),
       frameBytes,
       this.buffers.take,
     );

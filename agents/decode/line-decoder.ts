@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type BatchBuilder, firstIndex, repairUtf8 } from '../../engine/index.js';
 import type { StopFlag } from './stop-flag.js';
-import type { UnreadableField, ValueCounters } from './value-writer.js';
+import type { UnreadableField, ValueCounters, ValueTally } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
 import { byteFlags, EscapedTexts, KeyTable } from './escaped-texts.js';
 import { expectedAt, skipSpace } from './line-text.js';
@@ -155,6 +155,7 @@ export function logfmtKeys(bytes: Uint8Array): string[] {
 export interface RecordTextDecoder extends RecordDecoder {
   /** Decodes one text as it is. `reject` gets no position, which the caller knows. */
   decodeText(text: TextRange, builder: BatchBuilder, reject: RejectText): void;
+  readonly counters: ValueTally;
   /** Begins a turn. `decode` does so itself; a caller of `decodeText` does it, and checks `turnIsOver`. */
   beginTurn(): void;
   readonly turnIsOver: boolean;

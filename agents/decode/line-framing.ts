@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { assert, repairUtf8, lineBytesMax, orDeadline, type Scratch } from '../../engine/index.js';
-import type { LineFormat, Multiline } from '../definition/definition.js';
+import type { Multiline } from '../definition/definition.js';
 import { LinePattern, startBytesMax, startInstructionsMax } from '../definition/line-pattern.js';
 import { SourceError } from '../sources/byte-source.js';
 import type { LineKernels } from './line-kernels.js';
@@ -33,11 +33,31 @@ export interface RecordEnds {
    * its line end.
    */
   wholeTo(bytes: Uint8Array, start: number, end: number): number;
+  /**
+   * Begins the search for the end of a record that is longer than `lineBytesMax`, of which the first `searchedBytes` were
+   * searched before. `beginning` has the first bytes, more than `lineBytesMax`.
+   */
+  long(searchedBytes: number, beginning: Uint8Array): LongRecord;
 }
 
+/** A search for the last byte of an overlong record, such as its line feed. */
+export interface LongRecord {
+  /** Where in the record the search begins. */
+  readonly from: number;
+  /** Position of the last byte in the next piece of content; -1 where it is not in it. */
+  find(piece: Uint8Array): number;
+}
+
+/** Searches a line feed. */
+const longLine = (searchedBytes: number): LongRecord => ({
+  from: Math.max(searchedBytes, lineBytesMax),
+  find: (piece) => piece.indexOf(lineFeed),
+});
+
 /** Each line is a record. */
-const singleLines: RecordEnds = {
+export const singleLines: RecordEnds = {
   timeoutMs: null,
+  long: longLine,
   wholeTo: (bytes, start, end) => start + bytes.subarray(start, end).lastIndexOf(lineFeed) + 1,
 };
 
@@ -50,6 +70,7 @@ export class MultilineRecords implements RecordEnds {
   /** Number of lines of the record that `recordEnd` found last. */
   lines = 0;
   readonly timeoutMs: number;
+  readonly long = longLine;
   readonly #start: LinePattern;
   readonly #linesMax: number;
   readonly #bytesMax: number;
@@ -136,11 +157,6 @@ function firstBytesEnd(bytes: Uint8Array, start: number, end: number): number {
   // A character has at most three bytes after its first.
   for (let back = 0; back < 3 && (bytes[at]! & 0xc0) === 0x80; back++) at--;
   return at;
-}
-
-/** How an agent's lines form records. */
-export function recordEndsOf(lines: LineFormat | undefined): RecordEnds {
-  return lines?.multiline === undefined ? singleLines : new MultilineRecords(lines.multiline);
 }
 
 /** A text: bytes[start, end). */
@@ -273,12 +289,10 @@ export class LineFramer {
     this.to -= this.from;
     this.from = 0;
     this.quiet = false;
+    // A frame is filled before records are searched in it, because each search may begin at its first byte.
+    while (!this.eager && !this.ended && this.to < this.frameBytes) await this.fill();
     let wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
-    while (
-      !this.ended &&
-      !this.quiet &&
-      (wholeTo === 0 ? this.to <= lineBytesMax : !this.eager && this.to < this.frameBytes)
-    ) {
+    while (!this.ended && !this.quiet && wholeTo === 0 && this.to <= lineBytesMax) {
       if ((await this.fill()) > 0) wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
     }
     if (this.offset === 0) requireEightBitText(this.source.path, this.buffer.subarray(0, this.to));
@@ -371,11 +385,13 @@ export class LineFramer {
   private async longLine(): Promise<LongFrame> {
     const bytes = this.buffer.slice(0, lineBytesMax);
     const offset = this.offset;
+    const search = this.ends.long(0, this.buffer.subarray(0, this.to));
     let lengthBytes = 0;
     let lineEnd = -1;
-    while (lineEnd < 0 && (this.to > 0 || !this.ended)) {
+    for (let from = search.from; lineEnd < 0 && (this.to > 0 || !this.ended); from = 0) {
       if (this.to === 0) await this.fill();
-      lineEnd = this.buffer.subarray(0, this.to).indexOf(lineFeed);
+      lineEnd = search.find(this.buffer.subarray(from, this.to));
+      if (lineEnd >= 0) lineEnd += from;
       lengthBytes += lineEnd < 0 ? this.to : lineEnd;
       this.take(lineEnd < 0 ? this.to : lineEnd + 1);
       if (lineEnd < 0) this.from = this.to = 0;

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { repairUtf8 } from '../../engine/index.js';
+import type { TextRange } from './line-framing.js';
 import { TemplateWork } from '../definition/template-value.js';
 
 /** Kind of a parsed field's bytes. */
@@ -23,6 +24,11 @@ export interface LineParser {
    * line. `isText` says that the bytes are known to be UTF-8.
    */
   parse(bytes: Uint8Array, start: number, end: number, isText: boolean, line: ParsedLine): string | null;
+  /**
+   * The records of a line that `parse` has not accepted, each to be parsed by itself; or the reason to reject the line. Null
+   * where it is not a line of several records.
+   */
+  several?(bytes: Uint8Array, start: number, end: number): readonly TextRange[] | string | null;
 }
 
 const nothing = new Uint8Array(0);
@@ -44,6 +50,8 @@ export class ParsedLine {
   /** For each field, the number of sequences that became U+FFFD while it was parsed; valid only while `hasReplaced`. */
   readonly replaced: Int32Array;
   hasReplaced = false;
+  /** Number of mistakes in the line that its parser repaired. */
+  repairs = 0;
   /** Number of sequences that became U+FFFD in texts returned by `text`; the caller resets it. */
   replacedInTexts = 0;
   /** The work that the line's templates may still do. Whoever fills the line must call its `begin`. */

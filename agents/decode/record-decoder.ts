@@ -1,5 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { assert, type BatchBuilder, lineBytesMax, LogstrataError } from '../../engine/index.js';
+import {
+  assert,
+  type BatchBuilder,
+  lineBytesMax,
+  LogstrataError,
+  rowGroupRowsMax,
+} from '../../engine/index.js';
 import { DelimitedLineSplitter } from './delimited-lines.js';
 import { JsonLineSplitter } from './json-lines.js';
 import { type LineSplitter, MultilineRecords, textStart, type TextRange } from './line-framing.js';
@@ -8,6 +14,8 @@ import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definiti
 import { delimitedSteps } from './delimited-steps.js';
 import { FieldTexts, bindWriters, createFieldWriter, sourcesOf } from './field-writers.js';
 import { JsonLineParser } from './json-decoder.js';
+import { JsonValues, JsonValuesDecoder } from './json-values.js';
+import { OtlpLineParser } from './otlp-lines.js';
 import {
   LogfmtLineParser,
   MultilineDecoder,
@@ -63,6 +71,7 @@ export function createRecordDecoder(
 ): RecordDecoder {
   const file = lineFormatOf(definition) ?? figureLines;
   const lines = new LineDecoder(definition, file, options);
+  if (file.values !== undefined) return new JsonValuesDecoder(lines, new JsonValues(file.values.records));
   return file.multiline === undefined
     ? lines
     : new MultilineDecoder(lines, new MultilineRecords(file.multiline));
@@ -197,7 +206,7 @@ class LineDecoder implements RecordTextDecoder {
     }
     const lines = bytes.subarray(0, end);
     const isText = isUtf8(bytes.subarray(start, end));
-    const decodeLine = (from: number, to: number): void =>
+    const decodeLine = (from: number, to: number): boolean =>
       this.#decodeLine(bytes, from, to, isText, builder, reject);
     let columnar = this.#columnar;
     let at = start;
@@ -215,7 +224,7 @@ class LineDecoder implements RecordTextDecoder {
       const next = lineFeed < 0 ? end : lineFeed + 1;
       let lineEnd = lineFeed < 0 ? end : lineFeed;
       if (lineEnd > at && lines[lineEnd - 1] === 0x0d) lineEnd--;
-      decodeLine(at, lineEnd);
+      if (!decodeLine(at, lineEnd)) break;
       at = next;
       if (this.turnIsOver) break;
     }
@@ -233,9 +242,10 @@ class LineDecoder implements RecordTextDecoder {
   decodeText({ bytes, start, end }: TextRange, builder: BatchBuilder, reject: RejectText): void {
     bindWriters(this.#writers, builder);
     const isText = isUtf8(bytes.subarray(start, end));
-    this.#decodeLine(bytes, start, end, isText, builder, (reason) => reject(reason));
+    this.#decodeLine(bytes, start, end, isText, builder, (reason) => reject(reason), false);
   }
 
+  /** Decodes a line. Returns false, and takes nothing, where it has more records than there is room for in the builder. */
   #decodeLine(
     bytes: Uint8Array,
     lineStart: number,
@@ -243,25 +253,60 @@ class LineDecoder implements RecordTextDecoder {
     isText: boolean,
     builder: BatchBuilder,
     reject: RejectLine,
-  ): void {
+    mayBeSeveral = true,
+  ): boolean {
     requireGoing(this.#stop);
     const parser = this.#parser;
     const start = textStart(bytes, lineStart, end);
     for (let at = lineStart; at < start; at++) if (bytes[at] === 0) this.counters.nulBytes++;
     if (end - start > lineBytesMax) {
       reject(`has ${end - start} bytes, more than ${lineBytesMax}`, start, end);
-      return;
+      return true;
     }
-    if (parser.isBlank(bytes, start, end)) return;
-    let problem = parser.parse(bytes, start, end, isText, this.#line);
+    if (parser.isBlank(bytes, start, end)) return true;
+    const problem = this.#decodeRecord(bytes, start, end, isText, builder);
+    if (problem === null) return true;
+    const several = (mayBeSeveral && parser.several?.(bytes, start, end)) || null;
+    if (several === null || typeof several === 'string') {
+      reject(several ?? problem, start, end);
+      return true;
+    }
+    if (several.length > rowGroupRowsMax) {
+      reject(`has ${several.length} records, more than ${rowGroupRowsMax}`, start, end);
+      return true;
+    }
+    if (builder.rows + several.length > rowGroupRowsMax) {
+      builder.close();
+      return false;
+    }
+    for (const record of several) {
+      requireGoing(this.#stop);
+      const why = this.#decodeRecord(record.bytes, record.start, record.end, isText, builder);
+      if (why === null) continue;
+      if (record.bytes === bytes) reject(why, record.start, record.end);
+      else reject(why, start, end, record.bytes.slice(record.start, record.end));
+    }
+    return true;
+  }
+
+  /** Decodes the text of one record. Returns null, or the reason to reject it. */
+  #decodeRecord(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    isText: boolean,
+    builder: BatchBuilder,
+  ): string | null {
+    let problem = this.#parser.parse(bytes, start, end, isText, this.#line);
     if (problem === null && end - start > this.#texts.lineBytesMax) problem = this.#texts.problem(this.#line);
     if (problem === null) problem = this.#writeFields();
-    if (problem === null) {
-      builder.endRow();
-      return;
+    if (problem !== null) {
+      builder.cancelRow();
+      return problem;
     }
-    builder.cancelRow();
-    reject(problem, start, end);
+    builder.endRow();
+    this.counters.replacedBytes += this.#line.repairs;
+    return null;
   }
 
   #writeFields(): string | null {
@@ -283,13 +328,15 @@ export function createParser(file: LineFormat, names: readonly string[]): LinePa
       return new PlainLineParser(file.regex, names);
     case 'json':
       return new JsonLineParser(names);
+    case 'otlp':
+      return new OtlpLineParser(names);
     case 'logfmt':
       return new LogfmtLineParser(names);
   }
 }
 
 /**
- * Creates the splitter that takes many lines apart at once. Null for logfmt, and for a pattern that needs more than
+ * Creates the splitter that takes many lines apart at once. Null for logfmt and OTLP, and for a pattern that needs more than
  * searching delimiters.
  */
 function createSplitter(file: LineFormat, names: readonly string[]): LineSplitter | null {
@@ -300,6 +347,7 @@ function createSplitter(file: LineFormat, names: readonly string[]): LineSplitte
     }
     case 'json':
       return new JsonLineSplitter(names);
+    case 'otlp':
     case 'logfmt':
       return null;
   }

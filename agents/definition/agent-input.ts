@@ -7,7 +7,13 @@ import { expressionOfShellPattern } from './file-captures.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import type { YamlSection } from './yaml.js';
 
-const fileKeys = ['path', 'format', 'regex', 'multiline', 'rotate'];
+/** The keys that say how lines are read. */
+export const lineKeys = ['regex', 'multiline', 'records'];
+
+/** The formats of lines. */
+export const lineFormats = ['plain', 'json', 'logfmt', 'otlp'] as const;
+
+const fileKeys = ['path', 'format', ...lineKeys, 'rotate'];
 
 /** Result of reading the `file` section. */
 export interface ReadFileInput {
@@ -24,7 +30,7 @@ export function readFileInput(root: YamlSection, dataFolder: string | undefined)
   if (section === undefined) return undefined;
   const rotate = readRotation(section);
   const place = readPath(section, dataFolder);
-  const format = section.has('format') ? section.oneOf('format', ['plain', 'json', 'logfmt']) : 'plain';
+  const format = section.has('format') ? section.oneOf('format', lineFormats) : 'plain';
   const lines = readLineFormat(section, format);
   const nameCaptures = place?.captures;
   const known = lines.sources !== undefined && nameCaptures !== undefined;
@@ -34,7 +40,7 @@ export function readFileInput(root: YamlSection, dataFolder: string | undefined)
   return { input: { directory, namePattern, ...lines.format }, sources, rotate };
 }
 
-/** Reads the line format from `regex` and `multiline` of a section, and the parsed fields that the lines provide. */
+/** Reads the line format from the keys `lineKeys` of a section, and the parsed fields that the lines provide. */
 export function readLineFormat(
   section: YamlSection,
   format: LineFormat['format'] | undefined,
@@ -50,10 +56,13 @@ export function readLineFormat(
       `regex is only for the format plain; lines of ${format} name their fields themselves`,
     );
   }
-  const multiline = readMultiline(section);
+  const values = readValues(section, format);
+  const multiline = values === undefined ? readMultiline(section) : undefined;
+  if (format === 'otlp' && multiline !== undefined)
+    section.problem('multiline', 'multiline is not for the format otlp: its lines are whole');
   const sources = format === 'plain' ? captures : undefined;
   if (format === undefined) return { format, sources };
-  return { format: { format, regex, multiline }, sources };
+  return { format: { format, regex, multiline, values }, sources };
 }
 
 /** A record normally ends when the next one begins. An exception and its stack trace are written at once, so one second is ample. */
@@ -61,6 +70,22 @@ const multilineTimeoutMs = { default: 1000, min: 1, max: 3_600_000 };
 
 /** The stack traces of deep recursion have some thousand lines. */
 const multilineLines = { default: 2000, min: 1, max: 1_000_000 };
+
+/** Reads `multiline: json` and `records`: values of JSON, whatever the lines. Undefined where neither is there. */
+function readValues(section: YamlSection, format: LineFormat['format'] | undefined): LineFormat['values'] {
+  const isWord = section.scalar('multiline')?.toLowerCase() === 'json';
+  const records = section.text('records');
+  if (!isWord && records === undefined) return undefined;
+  const key = isWord ? 'multiline' : 'records';
+  if (format !== undefined && format !== 'json')
+    section.problem(key, `${isWord ? 'multiline: json' : key} is only for the format json`);
+  if (!isWord && section.has('multiline'))
+    section.problem('multiline', 'multiline can only be json where there is "records"');
+  const path = records?.split('.') ?? [];
+  if (path.some((name) => name === ''))
+    section.problem('records', 'records must be a key, or keys joined by dots, such as Records');
+  return { records: path };
+}
 
 /** Reads `file.multiline`: which lines begin a record. */
 function readMultiline(file: YamlSection): Multiline | undefined {

@@ -2,13 +2,12 @@ import { resolve } from 'node:path';
 import { isObjectPath, objectPlace } from '../../engine/index.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import { fixedBeginning, keysOfGlob } from './file-captures.js';
-import { readLineFormat } from './agent-input.js';
+import { lineFormats, lineKeys, readLineFormat } from './agent-input.js';
 import type { ArchiveGlob, ArchiveInput, FileInput } from './definition.js';
 import { type Place, joinNames, type YamlSection } from './yaml.js';
 
-const archiveKeys = ['path', 'format', 'mode', 'time', 'changed', 'missing', 'regex', 'multiline'];
+const archiveKeys = ['path', 'format', 'mode', 'time', 'changed', 'missing', ...lineKeys];
 
-const lineFormats = ['plain', 'json', 'logfmt'] as const;
 const archiveFormats = ['parquet', 'arrow', ...lineFormats] as const;
 
 type ArchiveFormat = (typeof archiveFormats)[number];
@@ -158,7 +157,7 @@ function readLines(
       `file.format (${file.format}) also applies to the lines of the archive: remove format here`,
     );
   }
-  const own = ['regex', 'multiline'].find((key) => section.has(key));
+  const own = lineKeys.find((key) => section.has(key));
   if (own !== undefined) section.problem(own, `"file" already says how to parse lines: remove ${own} here`);
   return {};
 }
@@ -177,7 +176,7 @@ function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveI
 }
 
 function refuseLineKeys(section: YamlSection): void {
-  for (const key of ['regex', 'multiline']) {
+  for (const key of lineKeys) {
     if (!section.has(key)) continue;
     section.problem(key, `${key} is only for lines of text, but these files have columns`);
   }

@@ -59,11 +59,13 @@ export interface FieldDefinition {
 
 /** Format of lines. */
 export interface LineFormat {
-  readonly format: 'plain' | 'json' | 'logfmt';
+  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp';
   /** RE2 expression of a line, for `plain` only. Its named captures are the parsed fields. */
   readonly regex?: string | undefined;
   /** How several lines form a record; absent where each line is one. */
   readonly multiline?: Multiline | undefined;
+  /** Records are values of JSON, whatever the lines. `records` is the path of the array with them; empty for none. */
+  readonly values?: { readonly records: readonly string[] } | undefined;
 }
 
 /** Logs to follow: their folder, names and format. */

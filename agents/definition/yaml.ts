@@ -433,6 +433,12 @@ export class YamlSection {
     return undefined;
   }
 
+  /** The text of a key whose value is a scalar; undefined for any other value, which is no problem here. */
+  scalar(key: string): string | undefined {
+    const node = this.#valueOf(key);
+    return node?.kind === 'scalar' ? node.text : undefined;
+  }
+
   /** A text that `read` can parse; `shape` describes valid texts. */
   parsed<T>(key: string, shape: string, read: (text: string) => T | undefined): T | undefined {
     const text = this.text(key);

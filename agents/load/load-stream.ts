@@ -14,8 +14,8 @@ import {
 import { StreamSource, type ByteSource, SourceError } from '../sources/byte-source.js';
 import { decodeRange } from '../decode/decode-task.js';
 import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
-import { lineFormatOf } from '../definition/definition.js';
-import { LineFramer, type Frame, recordEndsOf } from '../decode/line-framing.js';
+import { LineFramer, type Frame } from '../decode/line-framing.js';
+import { recordEndsOf } from '../decode/record-ends.js';
 import { type LineCounts, LineTally, noRecordError } from './load-report.js';
 import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
@@ -118,12 +118,7 @@ class StreamLoad {
     const { definition, timezone, now } = options;
     // A stream can't be read twice, so it need not be recognised by what was taken of it.
     const { path } = source;
-    this.framer = new LineFramer(
-      { path, next: () => source.next() },
-      0,
-      true,
-      recordEndsOf(lineFormatOf(definition)),
-    );
+    this.framer = new LineFramer({ path, next: () => source.next() }, 0, true, recordEndsOf(definition));
     this.builder = new BatchBuilder(definition.schema);
     const origin = { captures: noCaptures, written: { byMs: now() } };
     this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs });

@@ -27,6 +27,7 @@ export class BatchBuilder {
   readonly #strings: readonly StringColumnBuilder[];
   readonly #state: BuilderState;
   readonly #fixedBytes: number;
+  #isClosed = false;
 
   /** @param usual rows and bytes of a finished batch, where they are known; else null */
   constructor(schema: Schema, usual: BuilderState['usual'] = null) {
@@ -56,7 +57,12 @@ export class BatchBuilder {
 
   /** Whether the rows or bytes of a row group have been reached. The last row may exceed the bound of bytes by its own size. */
   get full(): boolean {
-    return this.#state.rows >= rowGroupRowsMax || this.bytes >= rowGroupBytesMax;
+    return this.#isClosed || this.#state.rows >= rowGroupRowsMax || this.bytes >= rowGroupBytesMax;
+  }
+
+  /** Makes the builder count as full, where the rows that come next belong together and there is no room for all of them. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   /** The builder of the column of field `index`. */
@@ -96,6 +102,7 @@ export class BatchBuilder {
 
   /** Forgets all rows and starts over in the same arrays. Batches that were built in them must not be used any more. */
   clear(): void {
+    this.#isClosed = false;
     this.#state.rows = 0;
     for (const column of this.#columns) column.clear();
   }
@@ -161,6 +168,7 @@ export class BatchBuilder {
   }
 
   #drop(): void {
+    this.#isClosed = false;
     this.#state.rows = 0;
     for (const column of this.#columns) column.drop();
   }

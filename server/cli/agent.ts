@@ -224,7 +224,7 @@ function describeReading(agent: AgentDefinition): string {
 function describeFormat(agent: AgentDefinition): string {
   const lines = lineFormatOf(agent);
   if (lines !== undefined)
-    return lines.multiline === undefined ? lines.format : `${lines.format}, several lines`;
+    return (lines.multiline ?? lines.values) === undefined ? lines.format : `${lines.format}, several lines`;
   return agent.system === undefined ? 'files in place' : 'figures';
 }
 

@@ -133,10 +133,14 @@ function describeIndex({ type, index }: FieldDefinition): string {
   return index === 'full' ? 'full' : index ? 'yes' : 'no';
 }
 
-function describeLines({ format, multiline }: LineFormat, where: string): string[] {
+function describeLines({ format, multiline, values }: LineFormat, where: string): string[] {
   return linesOf(
     `reads ${format} lines of ${where}`,
     multiline && `a record begins with each line that ${multiline.start} finds`,
+    values && 'a record is a value of JSON, whatever the lines',
+    values !== undefined &&
+      values.records.length > 0 &&
+      `records are in the array ${values.records.join('.')}`,
   );
 }
 
@@ -547,6 +551,9 @@ function describeText(description: LineDescription, { file }: AgentDefinition): 
           `The line would be rejected: ${description.reason}`,
           file?.regex !== undefined && `The pattern is ${file.regex}`,
         ),
+    description.outcome === 'record' &&
+      description.records > 1 &&
+      `note: the text has ${description.records} records; this is the first`,
     continues &&
       'note: multiline.start does not match this line, so in a log it continues the record before it',
   );

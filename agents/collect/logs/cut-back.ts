@@ -102,7 +102,8 @@ async function firstLater(
   const last = times.findLastIndex((timeMs) => timeMs !== null && timeMs <= lastTimeMs);
   if (last < 0) return times.every((timeMs) => timeMs === null) ? 'undated' : null;
   // In a multi-line record, only the first line has a time.
-  const isMultiline = reading.settings.definition.file?.multiline !== undefined;
+  const { multiline, values } = reading.settings.definition.file ?? {};
+  const isMultiline = multiline !== undefined || values !== undefined;
   const next = isMultiline ? times.findIndex((timeMs, i) => i > last && timeMs !== null) : last + 1;
   return from + (lines[next]?.start ?? bytes.length);
 }

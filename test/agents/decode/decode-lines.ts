@@ -13,6 +13,8 @@ export interface Decoded {
   readonly replacedBytes: number;
   readonly nulBytes: number;
   readonly unreadable: UnreadableField[];
+  /** What is kept of rejected lines where that is not the line itself. */
+  readonly texts: string[];
 }
 
 type FieldShape = Partial<FieldDefinition> & { readonly name: string };
@@ -49,11 +51,14 @@ export function decodeLines(
   const builder = new BatchBuilder(definition.schema);
   const rows: Value[][] = [];
   const rejected: { reason: string; line: string; start: number }[] = [];
+  const texts: string[] = [];
   for (let at = 5; at < end;) {
-    const next = decoder.decode(bytes, at, end, builder, (reason, from, to) => {
+    const next = decoder.decode(bytes, at, end, builder, (reason, from, to, text) => {
+      if (text !== undefined) texts.push(Buffer.from(text).toString());
       rejected.push({ reason, line: bytes.toString('latin1', from, to), start: from - 5 });
     });
-    if (next <= at || next > end) throw new Error(`the decoder went from ${at} to ${next} of ${end}`);
+    if ((next <= at && builder.rows === 0) || next > end)
+      throw new Error(`the decoder went from ${at} to ${next} of ${end}`);
     at = next;
     const batch = builder.finish();
     for (let row = 0; row < batch.length; row++) {
@@ -62,5 +67,5 @@ export function decodeLines(
   }
   const { unreadableValues, replacedBytes, nulBytes } = decoder.counters;
   const unreadable = decoder.counters.takeFields();
-  return { rows, rejected, unreadableValues, replacedBytes, nulBytes, unreadable };
+  return { rows, rejected, unreadableValues, replacedBytes, nulBytes, unreadable, texts };
 }

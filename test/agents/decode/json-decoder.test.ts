@@ -275,7 +275,11 @@ describe('lines', () => {
     ['{"a":tru}', 'at column 6 expected "true"'],
     ['{"a":"x', 'at column 8, its end, expected the end of the string, a quotation mark'],
     ['{"a":"x\ty"}', 'at column 8 expected no control character in a string'],
-    ['{"a":"\\x"}', 'at column 8 expected one of "\\/bfnrtu after a backslash'],
+    ['{"a":"\\q"}', 'at column 8 expected one of "\\/bfnrtu after a backslash'],
+    ['{"a":"\\x4"}', 'at column 9 expected two hexadecimal digits'],
+    ['{"a":Nan}', 'at column 6 expected "NaN"'],
+    ['{"a":1}{"b":}', 'at column 8 expected nothing after the object'],
+    ['[{"a":1},2]', 'at column 1 expected "{"'],
     ['{"a":"\\u12g4"}', 'at column 9 expected four hexadecimal digits'],
     ['{"a":01}', 'at column 7 expected no digit after a leading zero'],
     ['{"a":-}', 'at column 7 expected a digit'],
@@ -287,6 +291,41 @@ describe('lines', () => {
     ['{"a":{"b"}}', 'at column 10 expected ":"'],
   ])('%s is rejected with its position', (text, reason) => {
     expect(reasonOf(text)).toBe(`is not a JSON object: ${reason}`);
+  });
+
+  it('may have mistakes of programs, which are repaired and counted', () => {
+    const lines = [
+      '{"a":"\\xC3\\xa9\\x22","b":NaN,"c":[Infinity,"\\x00"]}',
+      '{"a":-Infinity,"b":"\\xff"}',
+      '{"a":"\\x41","b":1}x',
+    ];
+    const decoded = decodeLines(texts, `${lines.join('\n')}\n`);
+    const column = (name: string): Value[] =>
+      decoded.rows.map((row) => row[texts.fields.findIndex((field) => field.name === name)] ?? null);
+    expect(column('a')).toEqual(['é"', null]);
+    // Six mistakes of the first line. The byte of the second is no UTF-8 either.
+    expect({ ...decoded, rows: 0 }).toMatchObject({
+      replacedBytes: 6 + 2 + 1,
+      rejected: [{ line: lines[2] }],
+    });
+  });
+
+  it('may be several objects, or an array of objects', () => {
+    const many = Array.from({ length: 70_000 }, (_, i) => `{"a":"${i % 7}"}`);
+    const lines = [
+      '{"a":"1"}{"a":"2"} {"a":"3"}',
+      '[{"a":"4"},{"a":"5"}]',
+      '[]',
+      many.slice(0, 40_000).join(''),
+      many.slice(0, 40_000).join(' '),
+    ];
+    const { rows, rejected } = decodeLines(agent([{ name: 'a' }], {}), lines.join('\n'));
+    const expected = many.slice(0, 40_000).map((_, i) => String(i % 7));
+    expect(rejected).toEqual([]);
+    expect(rows.flat()).toEqual(['1', '2', '3', '4', '5', ...expected, ...expected]);
+    const tooMany = decodeLines(agent([{ name: 'a' }], {}), many.join(''));
+    expect(tooMany.rows).toEqual([]);
+    expect(tooMany.rejected).toMatchObject([{ reason: 'has 70000 records, more than 65536' }]);
   });
 
   it('carry no value of a rejected line over into the next', () => {
@@ -439,7 +478,7 @@ describe('random lines', () => {
     );
   });
 
-  it('are accepted exactly if JSON.parse reads them as an object', () => {
+  it('are accepted exactly if JSON.parse reads them as an object, several, or an array of them', () => {
     const mutation = fc.tuple(
       fc.nat(),
       fc.constantFrom(0, 1, 2),
@@ -458,19 +497,36 @@ describe('random lines', () => {
     fc.assert(
       fc.property(line, (text) => {
         const { rows, rejected } = decodeLines(texts, `${text}\n`);
-        expect({ text, taken: rows.length === 1 }).toEqual({ text, taken: isObject(text) });
-        expect(rows.length + rejected.length).toBe(text.trim() === '' ? 0 : 1);
+        const expected = text.trim() === '' ? 0 : objectsIn(text);
+        expect({ text, rows: rejected.length > 0 ? null : rows.length }).toEqual({ text, rows: expected });
       }),
       { numRuns: caseCount(2500, 200_000) },
     );
   });
 });
 
-function isObject(text: string): boolean {
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+/** How many objects a line has: one, several, or those of an array; null where it has anything else. */
+function objectsIn(text: string): number | null {
+  const value = parsed(text);
+  if (Array.isArray(value)) return value.every(isObject) ? value.length : null;
+  if (value !== undefined) return isObject(value) ? 1 : null;
+  for (let end = text.indexOf('}'); end >= 0; end = text.indexOf('}', end + 1)) {
+    if (!isObject(parsed(text.slice(0, end + 1)))) continue;
+    const rest = text.slice(end + 1);
+    const others = rest.trimStart().startsWith('{') ? objectsIn(rest) : null;
+    return others === null ? null : 1 + others;
+  }
+  return null;
 }

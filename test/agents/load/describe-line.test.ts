@@ -8,6 +8,7 @@ describe('the explanation of one line', () => {
   test('lists every field with its parsed value', () => {
     expect(describeLine(definitionOf(), lineOf(3), { ...options, fileName: 'app_web.log.1.gz' })).toEqual({
       outcome: 'record',
+      records: 1,
       continues: false,
       fields: [
         {
