@@ -14,7 +14,7 @@ type Members = Readonly<Record<string, unknown>>;
 /**
  * Parses lines of OpenTelemetry's log data as JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), each of
  * which has log records of several resources and scopes. A log record becomes an object with its parts as keys, and that is
- * parsed as a line of JSON. An array of such objects is a line too: rejected records are kept so.
+ * parsed as a line of JSON. An array of one such object is a line too: a rejected record is kept so.
  */
 export class OtlpLineParser extends JsonLineParser {
   readonly #wanted: ReadonlySet<string>;
@@ -38,9 +38,8 @@ export class OtlpLineParser extends JsonLineParser {
     isText: boolean,
     line: ParsedLine,
   ): string | null {
-    const isRecord = bytes === this.#objects || bytes[start] === openBracket;
-    if (!isRecord) return 'is not a log record by itself';
-    const problem = super.parse(bytes, start, end, isText, line);
+    if (bytes !== this.#objects) return 'is not a log record by itself';
+    const problem = super.parse(bytes, start + 1, end - 1, isText, line);
     line.repairs += this.#replaced;
     this.#replaced = 0;
     return problem;
@@ -48,10 +47,9 @@ export class OtlpLineParser extends JsonLineParser {
 
   override several(bytes: Uint8Array, start: number, end: number): readonly TextRange[] | string | null {
     if (bytes[start] === openBracket) {
-      const kept = objectsOfLine(bytes, start, end);
-      if (kept === null) return null;
+      if (objectsOfLine(bytes, start, end)?.length !== 1) return null;
       this.#objects = bytes.slice(start, end);
-      return kept.map((each) => ({ bytes: this.#objects, start: each.start - start, end: each.end - start }));
+      return [{ bytes: this.#objects, start: 0, end: end - start }];
     }
     const at = skipSpace(bytes, start, end);
     const valueEnd = this.#scan.value(bytes, at, end, 0);
@@ -80,7 +78,7 @@ export class OtlpLineParser extends JsonLineParser {
     const texts: Uint8Array[] = [];
     let size = 0;
     for (const record of records) {
-      const text = Buffer.from(JSON.stringify(record));
+      const text = Buffer.from(JSON.stringify([record]));
       size += text.length;
       if (size > fieldTextBytesMax)
         return `has more than ${fieldTextBytesMax} bytes of text in the fields of its records`;

@@ -40,6 +40,14 @@ test('limits of records with several lines are read', () => {
   });
 });
 
+test('values of JSON are read whatever the lines, also those of an array at a path', () => {
+  const values = (keys: string) =>
+    parse(`fields: [{ name: m }]\nfile: { path: '/l/a', format: json, ${keys} }`).file?.values;
+  expect(values('multiline: JSON')).toEqual({ records: [] });
+  expect(values('records: a.Records')).toEqual({ records: ['a', 'Records'] });
+  expect(values('multiline: json, records: x')).toEqual({ records: ['x'] });
+});
+
 describe('a whole file', () => {
   const text = String.raw`# an agent with everything
 fields:
@@ -321,7 +329,7 @@ describe('problems', () => {
       "{ path: '/l/a', format: logfmt, regex: x }",
       'regex is only for the format plain; lines of logfmt name their',
     ],
-    ["{ path: '/l/a', format: xml }", ':2:31: format must be plain, json or logfmt, not "xml"'],
+    ["{ path: '/l/a', format: xml }", ':2:31: format must be plain, json, logfmt or otlp, not "xml"'],
     [
       "{ path: '/l/a', format: json, multiline: { timeout: 1s } }",
       'start is missing: an expression that finds',
@@ -335,6 +343,14 @@ describe('problems', () => {
       `{ path: '/l/a', format: json, multiline: { start: '${'.{0,1000}'.repeat(10)}' } }`,
       'start is too large: with its repetitions written out it has 20002 instructions, more than 1627',
     ],
+    ["{ path: '/l/a', format: logfmt, multiline: json }", 'multiline: json is only for the format json'],
+    ["{ path: '/l/a', format: otlp, records: a }", 'records is only for the format json'],
+    ["{ path: '/l/a', format: json, records: a..b }", 'records must be a key, or keys joined by dots'],
+    [
+      "{ path: '/l/a', format: json, records: a, multiline: { start: a } }",
+      'multiline can only be json where',
+    ],
+    ["{ path: '/l/a', format: otlp, multiline: { start: a } }", 'multiline is not for the format otlp'],
     ["{ path: '/l/a', format: json, multiline: '^a' }", 'multiline must be a mapping with start, timeout,'],
     ["{ path: '/l/a', format: json, multiline: { start: a, timeout: 2h } }", 'timeout must be a duration'],
     [

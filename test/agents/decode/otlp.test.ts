@@ -140,7 +140,7 @@ describe('lines of OTLP JSON', () => {
       'is not OTLP JSON: at column 1 expected "true"',
       'is not OTLP JSON with logs: it has no array "resourceLogs"',
       'is not OTLP JSON: it has an escape or a number that JSON does not have',
-      'is not a JSON object: at column 1 expected "{"',
+      'is not a log record by itself',
     ]);
   });
 
