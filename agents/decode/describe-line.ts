@@ -4,8 +4,15 @@ import {
   columnValue,
   type FieldType,
   LogstrataError,
+  makeSchema,
 } from '../../engine/index.js';
-import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
+import {
+  containerParts,
+  isOfContainers,
+  lineFormatOf,
+  type AgentDefinition,
+  type LineFormat,
+} from '../definition/definition.js';
 import { sourcesOf } from './field-writers.js';
 import { LinePattern } from '../definition/line-pattern.js';
 import { ParsedLine } from './parsed-line.js';
@@ -13,7 +20,7 @@ import { pathCaptures } from './path-captures.js';
 import { jsonKeysOf } from './json-decoder.js';
 import { logfmtKeys } from './line-decoder.js';
 import { firstLogRecord } from './otlp-lines.js';
-import { createParser, createRecordDecoder } from './record-decoder.js';
+import { createParser, createRecordDecoder, textFormatOf } from './record-decoder.js';
 import { compileTemplate } from '../definition/template.js';
 import { openBrace } from './json-scanner.js';
 import { JsonValues } from './json-values.js';
@@ -91,7 +98,9 @@ export function describeLine(
   const records = builder.rows;
   const batch = builder.finish();
   const format = lines.format === 'otlp' ? ({ format: 'json' } as const) : lines;
-  const parsed = parsedFields(definition, format, firstRecord(lines, bytes), captures);
+  const parsed = isOfContainers(lines)
+    ? partsOfContainer(definition, lines, bytes, captures)
+    : parsedFields(definition, format, firstRecord(lines, bytes), captures);
   const texts = new Map(parsed.map(({ name, text }) => [name, text]));
   const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
     const stored = columnValue(batch.columns[i]!, 0);
@@ -130,8 +139,9 @@ function firstRecord(lines: LineFormat, bytes: Uint8Array): TextRange {
 }
 
 /** Throws `invalid` for text of several records. Returns whether its first line does not begin one. */
-function requireOneRecord({ multiline, values }: LineFormat, bytes: Uint8Array): boolean {
-  if (values !== undefined) return false;
+function requireOneRecord(lines: LineFormat, bytes: Uint8Array): boolean {
+  const { multiline, values } = lines;
+  if (values !== undefined || isOfContainers(lines)) return false;
   if (multiline === undefined) {
     if (!bytes.includes(0x0a)) return false;
     throw new LogstrataError(
@@ -147,6 +157,32 @@ function requireOneRecord({ multiline, values }: LineFormat, bytes: Uint8Array):
   }
   const feed = bytes.indexOf(0x0a);
   return !records.isStart(bytes, 0, feed < 0 ? bytes.length : feed, true);
+}
+
+/** The parts around the text of the first record, and those of the text itself, if it is in its format. */
+function partsOfContainer(
+  definition: AgentDefinition,
+  lines: LineFormat,
+  bytes: Uint8Array,
+  captures: ReadonlyMap<string, string>,
+): ParsedField[] {
+  const wanted = definition.fields.flatMap(sourcesOf).filter((name) => name.startsWith('container.'));
+  const names = [...new Set([...containerParts, ...wanted])];
+  const fields = names.map((name) => ({ name, type: 'string', source: name }) as const);
+  const file = { directory: '', namePattern: '', ...lines, payload: 'plain', regex: '' } as const;
+  const schema = makeSchema(fields.map(({ type }, i) => ({ name: `part${i}`, type })));
+  const builder = new BatchBuilder(schema);
+  const decoder = createRecordDecoder(
+    { ...definition, fields, schema, file },
+    { captures: new Map(), timezone: 'UTC', written: { byMs: 0 } },
+  );
+  decoder.decode(bytes, 0, bytes.length, builder, () => {});
+  const { columns } = builder.finish();
+  const given = names.map((name, i) => ({ name, text: columnValue(columns[i]!, 0) as string | null }));
+  const text = Buffer.from(given[0]!.text ?? '');
+  const range = { bytes: text, start: 0, end: text.length };
+  const own = parsedFields(definition, textFormatOf(lines), range, captures);
+  return [...given, ...own.filter(({ name }) => !names.includes(name))];
 }
 
 function parsedFields(
@@ -176,7 +212,7 @@ function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
     case 'json':
     case 'otlp':
       return jsonKeysOf(bytes);
-    case 'logfmt':
+    default:
       return logfmtKeys(bytes);
   }
 }

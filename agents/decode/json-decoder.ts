@@ -44,9 +44,9 @@ export class JsonLineParser implements LineParser {
   /**
    * @param names wanted keys, in the order of the `ParsedLine`
    * @param table finds their numbers
+   * @param keys what leads to them
    */
-  constructor(names: readonly string[], table?: Pick<KeyTable, 'find'>) {
-    const keys = jsonKeys(names);
+  constructor(names: readonly string[], table?: Pick<KeyTable, 'find'>, keys = jsonKeys(names)) {
     this.#keys = keys;
     this.#table = table ?? new KeyTable(keys);
     this.#fields = names.length;

@@ -31,6 +31,14 @@ export interface LineParser {
   several?(bytes: Uint8Array, start: number, end: number): readonly TextRange[] | string | null;
 }
 
+/** Parts that what surrounds a text gives, such as the stream of a container. They take precedence over those of the text. */
+export interface GivenParts {
+  /** The first one is the whole text. */
+  readonly names: readonly string[];
+  /** Their values, in the order of the names. */
+  readonly line: ParsedLine;
+}
+
 const nothing = new Uint8Array(0);
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 

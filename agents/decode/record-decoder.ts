@@ -9,8 +9,14 @@ import {
 import { DelimitedLineSplitter } from './delimited-lines.js';
 import { JsonLineSplitter } from './json-lines.js';
 import { type LineSplitter, MultilineRecords, textStart, type TextRange } from './line-framing.js';
+import { ContainerDecoder, ContainerRecords } from './container-records.js';
 import { planColumn, type FieldOrigin, ColumnarDecoder } from './columnar-decoder.js';
-import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
+import {
+  isOfContainers,
+  lineFormatOf,
+  type AgentDefinition,
+  type LineFormat,
+} from '../definition/definition.js';
 import { delimitedSteps } from './delimited-steps.js';
 import { FieldTexts, bindWriters, createFieldWriter, sourcesOf } from './field-writers.js';
 import { JsonLineParser } from './json-decoder.js';
@@ -26,7 +32,7 @@ import {
   type RejectLine,
   type RejectText,
 } from './line-decoder.js';
-import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
+import { type GivenParts, Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
 import { ValueTally, FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
@@ -70,6 +76,12 @@ export function createRecordDecoder(
   options: RecordDecoderOptions,
 ): RecordDecoder {
   const file = lineFormatOf(definition) ?? figureLines;
+  if (isOfContainers(file)) {
+    const records = new ContainerRecords(file, definition.fields.flatMap(sourcesOf));
+    const own = { ...options, columnar: false };
+    const texts = new LineDecoder(definition, textFormatOf(file), own, records.line);
+    return new ContainerDecoder(texts, records, file.multiline !== undefined);
+  }
   const lines = new LineDecoder(definition, file, options);
   if (file.values !== undefined) return new JsonValuesDecoder(lines, new JsonValues(file.values.records));
   return file.multiline === undefined
@@ -79,6 +91,11 @@ export function createRecordDecoder(
 
 /** Line format of a `system` agent, whose figures are JSON. */
 const figureLines: LineFormat = { format: 'json' };
+
+/** Format of the texts in lines of containers. */
+export function textFormatOf({ payload = 'plain', regex = '' }: LineFormat): LineFormat {
+  return payload === 'plain' ? { format: payload, regex } : { format: payload };
+}
 
 /** Text size from which it pays to prepare a columnar decoder again after the file's captures have changed. */
 const columnarBytesMin = 256 * 1024;
@@ -99,18 +116,27 @@ class LineDecoder implements RecordTextDecoder {
   readonly #fields: number;
   readonly #fromLine: number;
   readonly #fromName: readonly string[];
+  readonly #given: GivenParts | undefined;
+  /** The place of each given part that fields use; else -1. The first one is the whole text. */
+  readonly #givenPlaces: readonly number[];
   #captures: ReadonlyMap<string, string>;
   #columnarIsStale = false;
 
-  constructor(definition: AgentDefinition, file: LineFormat, options: RecordDecoderOptions) {
+  constructor(
+    definition: AgentDefinition,
+    file: LineFormat,
+    options: RecordDecoderOptions,
+    given?: GivenParts,
+  ) {
     const { captures, timezone } = options;
     this.#stop = options.stop;
     this.#turnMs = options.turnMs ?? Infinity;
     const wanted = [...new Set(definition.fields.flatMap(sourcesOf))];
     // Fields from the file's name come after those that the parser fills from the line; they are the same for all lines.
-    const fromLine = wanted.filter((name) => !captures.has(name));
+    const fromGiven = wanted.filter((name) => given?.names.includes(name) === true);
+    const fromLine = wanted.filter((name) => !captures.has(name) && !fromGiven.includes(name));
     const fromName = wanted.filter((name) => captures.has(name));
-    const names = [...fromLine, ...fromName];
+    const names = [...fromLine, ...fromName, ...fromGiven];
     const line = new ParsedLine(names.length);
     this.#parser = createParser(file, fromLine);
     this.#line = line;
@@ -119,6 +145,8 @@ class LineDecoder implements RecordTextDecoder {
     this.#setCaptures(captures);
     this.#fields = definition.fields.length;
     const placeOf = (name: string): number => names.indexOf(name);
+    this.#given = given;
+    this.#givenPlaces = given?.names.map(placeOf) ?? [];
     this.#writers = definition.fields.map((field, i) => {
       const counters = new FieldCounters(this.counters, i);
       return createFieldWriter(field, placeOf, { timezone, counters });
@@ -298,6 +326,7 @@ class LineDecoder implements RecordTextDecoder {
     builder: BatchBuilder,
   ): string | null {
     let problem = this.#parser.parse(bytes, start, end, isText, this.#line);
+    if (this.#given !== undefined) problem = this.#setGiven(this.#given, problem, bytes, start, end);
     if (problem === null && end - start > this.#texts.lineBytesMax) problem = this.#texts.problem(this.#line);
     if (problem === null) problem = this.#writeFields();
     if (problem !== null) {
@@ -306,6 +335,28 @@ class LineDecoder implements RecordTextDecoder {
     }
     builder.endRow();
     this.counters.replacedBytes += this.#line.repairs;
+    return null;
+  }
+
+  /** Sets the given parts. A text that is not in its format has only these, where a field takes all of it; else it is a problem. */
+  #setGiven(
+    given: GivenParts,
+    problem: string | null,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+  ): string | null {
+    const line = this.#line;
+    const places = this.#givenPlaces;
+    const whole = places[0]!;
+    if (problem !== null) {
+      if (whole < 0) return problem;
+      line.kinds.fill(Kind.absent, 0, this.#fromLine);
+      line.hasReplaced = false;
+      line.repairs = 0;
+    }
+    for (let i = 1; i < places.length; i++) if (places[i]! >= 0) line.setFrom(places[i]!, given.line, i);
+    if (whole >= 0) line.set(whole, Kind.text, bytes, start, end);
     return null;
   }
 
@@ -330,6 +381,9 @@ export function createParser(file: LineFormat, names: readonly string[]): LinePa
       return new JsonLineParser(names);
     case 'otlp':
       return new OtlpLineParser(names);
+    case 'docker':
+    case 'cri':
+      return createParser(textFormatOf(file), names);
     case 'logfmt':
       return new LogfmtLineParser(names);
   }
@@ -347,8 +401,7 @@ function createSplitter(file: LineFormat, names: readonly string[]): LineSplitte
     }
     case 'json':
       return new JsonLineSplitter(names);
-    case 'otlp':
-    case 'logfmt':
+    default:
       return null;
   }
 }

@@ -175,6 +175,11 @@ function readTimestamp(section: YamlSection, inputs: FieldInputs): TimestampForm
   return timezone === undefined ? { format } : { format, timezone };
 }
 
+/** Whether a part is one of `sources`, where NAME stands for any name. */
+function isSupplied(source: string, sources: readonly string[]): boolean {
+  return sources.includes(source) || sources.includes(source.replace(/^(container\.attrs\.).+$/, '$1NAME'));
+}
+
 /** Checks that a source exists: without it the field would always be null. */
 function checkSource(
   section: YamlSection,
@@ -182,7 +187,7 @@ function checkSource(
   source: string,
   sources: readonly string[] | undefined,
 ): void {
-  if (sources === undefined || sources.includes(source)) return;
+  if (sources === undefined || isSupplied(source, sources)) return;
   const there = sources.length === 0 ? 'there is none' : `there are ${joinNames(sources, 'and')}`;
   const what = `the field "${name}" reads "${source}", which nothing supplies${nearName(source, sources)}`;
   section.problem(section.has('source') ? 'source' : 'name', `${what}: ${there}`);
@@ -198,7 +203,7 @@ function checkTemplate(
   try {
     const { fields } = compileTemplate(template);
     if (sources === undefined) return;
-    for (const field of fields.filter((each) => !sources.includes(each))) {
+    for (const field of fields.filter((each) => !isSupplied(each, sources))) {
       const hint = nearName(field, sources);
       section.note(
         `the template of "${name ?? ''}" uses "${field}", which nothing supplies${hint}; it is always empty`,

@@ -1,17 +1,25 @@
 import { resolve } from 'node:path';
 import { lineBytesMax, LogstrataError, type Retention } from '../../engine/index.js';
 import { byteSizeShape, parseByteSize, parseDuration, durationShape, within } from './quantities.js';
-import type { FileInput, LineFormat, Multiline, Rotation, SystemInput } from './definition.js';
+import {
+  containerParts,
+  isOfContainers,
+  type FileInput,
+  type LineFormat,
+  type Multiline,
+  type Rotation,
+  type SystemInput,
+} from './definition.js';
 import { LinePattern, startInstructionsMax } from './line-pattern.js';
 import { expressionOfShellPattern } from './file-captures.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import type { YamlSection } from './yaml.js';
 
 /** The keys that say how lines are read. */
-export const lineKeys = ['regex', 'multiline', 'records'];
+export const lineKeys = ['payload', 'regex', 'multiline', 'records'];
 
 /** The formats of lines. */
-export const lineFormats = ['plain', 'json', 'logfmt', 'otlp'] as const;
+export const lineFormats = ['plain', 'json', 'logfmt', 'otlp', 'docker', 'cri'] as const;
 
 const fileKeys = ['path', 'format', ...lineKeys, 'rotate'];
 
@@ -50,19 +58,30 @@ export function readLineFormat(
   if (format === 'plain' && !section.has('regex')) {
     section.missing('regex', "the format plain needs a regex, such as '^(?P<time>[^ ]+) (?P<message>.*)$'");
   }
-  if (format !== undefined && format !== 'plain' && regex !== undefined) {
+  const ofContainers = format !== undefined && isOfContainers({ format });
+  const payload = section.has('payload') ? section.oneOf('payload', ['plain', 'json', 'logfmt']) : 'plain';
+  if (format !== undefined && !ofContainers && section.has('payload'))
+    section.problem('payload', 'payload is only for the formats docker and cri');
+  const textFormat = ofContainers ? payload : format;
+  if (textFormat !== undefined && textFormat !== 'plain' && regex !== undefined) {
     section.problem(
       'regex',
-      `regex is only for the format plain; lines of ${format} name their fields themselves`,
+      `regex is only for the format plain; lines of ${textFormat} name their fields themselves`,
     );
   }
   const values = readValues(section, format);
   const multiline = values === undefined ? readMultiline(section) : undefined;
   if (format === 'otlp' && multiline !== undefined)
     section.problem('multiline', 'multiline is not for the format otlp: its lines are whole');
-  const sources = format === 'plain' ? captures : undefined;
-  if (format === undefined) return { format, sources };
-  return { format: { format, regex, multiline, values }, sources };
+  if (format === undefined) return { format, sources: undefined };
+  const own = ofContainers && regex === undefined ? [] : captures;
+  const attributes = format === 'docker' ? ['container.attrs.NAME'] : [];
+  const given = ofContainers ? [...containerParts, ...attributes] : [];
+  const sources = textFormat === 'plain' && own !== undefined ? [...own, ...given] : undefined;
+  return {
+    format: { format, payload: ofContainers ? payload : undefined, regex, multiline, values },
+    sources,
+  };
 }
 
 /** A record normally ends when the next one begins. An exception and its stack trace are written at once, so one second is ample. */

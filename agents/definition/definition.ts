@@ -59,8 +59,10 @@ export interface FieldDefinition {
 
 /** Format of lines. */
 export interface LineFormat {
-  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp';
-  /** RE2 expression of a line, for `plain` only. Its named captures are the parsed fields. */
+  /** `docker` and `cri` are logs of containers, whose texts have the format `payload`. */
+  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp' | 'docker' | 'cri';
+  readonly payload?: 'plain' | 'json' | 'logfmt' | undefined;
+  /** RE2 expression of a line, or of a container's text, for `plain` only. Its named captures are the parsed fields. */
   readonly regex?: string | undefined;
   /** How several lines form a record; absent where each line is one. */
   readonly multiline?: Multiline | undefined;
@@ -140,6 +142,14 @@ export interface SystemInput {
 /** The line format of an agent; undefined for an agent without lines. */
 export function lineFormatOf({ file, archive }: AgentDefinition): LineFormat | undefined {
   return file ?? archive?.lines;
+}
+
+/** The parts that a container's line gives to its text; Docker's also have `container.attrs.NAME`. */
+export const containerParts = ['container.text', 'container.stream', 'container.time'] as const;
+
+/** Whether the lines are those of a container runtime, around what a container writes. */
+export function isOfContainers({ format }: Pick<LineFormat, 'format'>): boolean {
+  return format === 'docker' || format === 'cri';
 }
 
 /** Whether some files of an archive are columnar, i.e. Parquet or Arrow. */

@@ -133,9 +133,10 @@ function describeIndex({ type, index }: FieldDefinition): string {
   return index === 'full' ? 'full' : index ? 'yes' : 'no';
 }
 
-function describeLines({ format, multiline, values }: LineFormat, where: string): string[] {
+function describeLines({ format, payload, multiline, values }: LineFormat, where: string): string[] {
   return linesOf(
     `reads ${format} lines of ${where}`,
+    payload && `the text of each container is ${payload}`,
     multiline && `a record begins with each line that ${multiline.start} finds`,
     values && 'a record is a value of JSON, whatever the lines',
     values !== undefined &&

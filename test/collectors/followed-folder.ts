@@ -79,6 +79,8 @@ export interface LogLine {
 }
 
 export interface FollowOptions {
+  /** Fields of the same names and types as the usual ones. */
+  readonly fields?: AgentDefinition['fields'];
   readonly file?: Partial<FileInput>;
   readonly files?: LogFiles;
   /** The directory of the archive, by default in memory. */
@@ -120,14 +122,14 @@ export class FollowedFolder {
   readonly now = (): number => this.nowMs;
 
   get definition(): AgentDefinition {
-    const { file, rotate, timestamp, rejectedBytesMax } = this.options;
+    const { file, rotate, timestamp, rejectedBytesMax, fields: own } = this.options;
     const agent = followedAgent(this.directory, file);
     const [time, ...others] = agent.fields;
-    const fields = timestamp === undefined ? agent.fields : [{ ...time!, timestamp }, ...others];
+    const usual = timestamp === undefined ? agent.fields : [{ ...time!, timestamp }, ...others];
     const path = join(this.directory, 'app.yaml');
     return {
       ...agent,
-      fields,
+      fields: own ?? usual,
       path,
       ...(rotate === undefined ? {} : { rotate }),
       ...(rejectedBytesMax === undefined ? {} : { rejectedBytesMax }),

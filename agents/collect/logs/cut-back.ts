@@ -1,5 +1,7 @@
 import { type Checkpoint, columnValue, placementField } from '../../../engine/index.js';
 import { alike, headBytesMax, samplesOf, tailBytesMax, sha256 } from '../../sources/source-position.js';
+import { isOfContainers, type FileInput } from '../../definition/definition.js';
+import { ContainerRecords } from '../../decode/container-records.js';
 import type { DecodeSettings } from '../../decode/decode-task.js';
 import { decodeLines } from '../../decode/lent-decoding.js';
 import { readAt, type FileStatus, type LogHandle } from './log-files.js';
@@ -97,13 +99,13 @@ async function firstLater(
   reading: LineTimes,
 ): Promise<number | null | 'undated'> {
   const bytes = await readAt(handle, from, to - from);
-  const lines = linesOf(bytes, from > 0);
+  const lines = linesOf(bytes, from > 0, reading);
   const times = await timesOf(bytes, lines, reading);
   const last = times.findLastIndex((timeMs) => timeMs !== null && timeMs <= lastTimeMs);
   if (last < 0) return times.every((timeMs) => timeMs === null) ? 'undated' : null;
   // In a multi-line record, only the first line has a time.
-  const { multiline, values } = reading.settings.definition.file ?? {};
-  const isMultiline = multiline !== undefined || values !== undefined;
+  const file = reading.settings.definition.file!;
+  const isMultiline = (file.multiline ?? file.values) !== undefined && !isOfContainers(file);
   const next = isMultiline ? times.findIndex((timeMs, i) => i > last && timeMs !== null) : last + 1;
   return from + (lines[next]?.start ?? bytes.length);
 }
@@ -116,8 +118,10 @@ async function lineStart(handle: LogHandle, offset: number): Promise<number> {
   return found < 0 ? 0 : from + found + 1;
 }
 
-/** The lines of a text. With `beginsInLine`, it begins inside a line, which is left out. */
-function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
+/**
+ * The lines of a text, those of records of a container together. With `beginsInLine`, it begins inside a line, which is left out.
+ */
+function linesOf(bytes: Uint8Array, beginsInLine: boolean, { settings }: LineTimes): Line[] {
   const lines: Line[] = [];
   let start = beginsInLine ? bytes.indexOf(lineFeed) + 1 : 0;
   while (start < bytes.length) {
@@ -126,10 +130,26 @@ function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
     lines.push({ start, end });
     start = end;
   }
-  return lines;
+  const file = settings.definition.file!;
+  return isOfContainers(file) ? joinedLines(bytes, lines, file) : lines;
 }
 
-/** The time of each line; null for a line that has none, or is not a record. */
+/** Joins lines between which a container's log can't be cut, because each has a time although their record has only one. */
+function joinedLines(bytes: Uint8Array, lines: readonly Line[], file: FileInput): Line[] {
+  const records = new ContainerRecords(file);
+  const joined: Line[] = [];
+  let from = lines[0]?.start ?? 0;
+  records.endAll(from);
+  for (const { start, end } of lines) {
+    records.take(bytes, start, end - 1);
+    const to = end === bytes.length ? end : records.cut;
+    if (to > from) joined.push({ start: from, end: to });
+    from = to;
+  }
+  return joined;
+}
+
+/** The time of each line, or of the last record of several; null for a line that has none, or is not a record. */
 async function timesOf(
   bytes: Uint8Array,
   lines: readonly Line[],
@@ -148,9 +168,9 @@ async function timesOf(
     const { ranges: done, batch } = await decodeLines(null, { settings, ranges }, bytes, null);
     let row = 0;
     for (const { rows } of done) {
-      const value = rows === 0 ? null : columnValue(batch!.columns[field]!, row);
-      times.push(value === null ? null : Number(value));
       row += rows;
+      const value = rows === 0 ? null : columnValue(batch!.columns[field]!, row - 1);
+      times.push(value === null ? null : Number(value));
     }
   }
   return times;
@@ -197,6 +217,6 @@ export async function findTrimmed(
 
 /** The times of the lines that have one. */
 export async function timesIn(bytes: Uint8Array, reading: LineTimes): Promise<number[]> {
-  const times = await timesOf(bytes, linesOf(bytes, false), reading);
+  const times = await timesOf(bytes, linesOf(bytes, false, reading), reading);
   return times.filter((timeMs) => timeMs !== null);
 }

@@ -48,6 +48,22 @@ test('values of JSON are read whatever the lines, also those of an array at a pa
   expect(values('multiline: json, records: x')).toEqual({ records: ['x'] });
 });
 
+test('what a container writes is read as the file says', () => {
+  const read = (text: string, source = 'container.text') =>
+    parse(`fields: [{ name: m, source: ${source} }]\nfile: { path: '/l/a', ${text} }`).file;
+  expect(read('format: Docker')).toMatchObject({ format: 'docker', payload: 'plain' });
+  expect(read('format: cri, payload: JSON', 'a.b')).toMatchObject({ format: 'cri', payload: 'json' });
+  expect(read("format: cri, regex: '(?P<x>a)'", 'x')).toMatchObject({ payload: 'plain', regex: '(?P<x>a)' });
+  expect(read('format: docker', 'container.attrs.com.shop/team')).toMatchObject({ format: 'docker' });
+  const fields = (source: string): string => `fields: [{ name: m, source: ${source} }]\n`;
+  const problem = (source: string, format: string) =>
+    problemsOf(`${fields(source)}file: { path: '/l/a', format: ${format} }`)[0];
+  const given = 'there are container.text, container.stream and container.time';
+  const near = '(did you mean "container.stream"?)';
+  expect(problem('container.attrs.tag', 'cri')).toContain(`which nothing supplies ${near}: ${given}`);
+  expect(problem('container.streem', 'docker')).toContain(near);
+});
+
 describe('a whole file', () => {
   const text = String.raw`# an agent with everything
 fields:
@@ -329,7 +345,22 @@ describe('problems', () => {
       "{ path: '/l/a', format: logfmt, regex: x }",
       'regex is only for the format plain; lines of logfmt name their',
     ],
-    ["{ path: '/l/a', format: xml }", ':2:31: format must be plain, json, logfmt or otlp, not "xml"'],
+    [
+      "{ path: '/l/a', format: json, payload: json }",
+      ':2:46: payload is only for the formats docker and cri',
+    ],
+    [
+      "{ path: '/l/a', format: docker, payload: xml }",
+      ':2:48: payload must be plain, json or logfmt, not "xml"',
+    ],
+    [
+      "{ path: '/l/a', format: cri, payload: json, regex: x }",
+      'regex is only for the format plain; lines of json name their',
+    ],
+    [
+      "{ path: '/l/a', format: xml }",
+      ':2:31: format must be plain, json, logfmt, otlp, docker or cri, not "xml"',
+    ],
     [
       "{ path: '/l/a', format: json, multiline: { timeout: 1s } }",
       'start is missing: an expression that finds',
