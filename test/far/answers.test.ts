@@ -14,6 +14,7 @@ import type { Dataset } from '../model/dataset.js';
 import { numberFunctions, type NumberFunction } from '../../engine/numbers/number-functions.js';
 import type { CountQuery } from '../../engine/scan/count-query.js';
 import type { AnyPredicate, FieldPredicate, Predicate } from '../../engine/scan/query.js';
+import { farGroupsMax } from '../../engine/far/far-sql.js';
 import type { FarSettings } from '../../engine/far/far-transport.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
@@ -209,6 +210,30 @@ function testsOn(start: () => Promise<Bed>): void {
       }),
       { numRuns: caseCount(2, 30), endOnFailure: true },
     );
+  });
+
+  it('are counted from their rows where the servers would have too many groups', async () => {
+    const store = await FarStore.open(tier, strangeSchema);
+    const rows = farGroupsMax + 500;
+    await store.load(
+      Array.from({ length: rows }, (_, i) => [
+        BigInt(i),
+        BigInt(i % 977),
+        0,
+        `path ${i % (rows - 9)}`,
+        'm',
+        0n,
+      ]),
+    );
+    const numbers = { fields: [1], functions: numberFunctions };
+    const query = { predicates: [], values: { field: 3, top: 20 }, numbers };
+    const { stats: _, ...near } = await store.store.count(query);
+    await store.store.shipFar();
+    tier.transport.asked.length = 0;
+    const { stats: __, ...far } = await store.store.count(query);
+    expect(inspect(far, { depth: null, sorted: true })).toBe(inspect(near, { depth: null, sorted: true }));
+    expect(tier.transport.asked.some(({ sql }) => /SELECT _cursor/.test(sql))).toBe(true);
+    await store.close();
   });
 
   it('are not asked to warm up where the newest records are far', async () => {
