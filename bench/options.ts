@@ -92,14 +92,17 @@ export function readBenchOptions(values: Values): BenchOptions {
   const webRows = numberOf(values, 'rows', preset.webRows);
   const archive = values['archive'] === true;
   const kind = archive ? `archive-${preset.name}` : preset.name;
+  const questions = questionsOf(textOf(values, 'queries'));
+  // Loading five million records that nothing is asked of takes longer than most questions.
+  const asksApp = questions === null || questions.some((id) => id === 'bulk' || id.startsWith('app-'));
   const scaled = values['rows'] === undefined ? preset.appRows : Math.max(1, Math.floor(webRows / 2));
   return {
     ...preset,
     name: webRows === preset.webRows ? kind : `${kind}-${webRows}`,
     webRows,
-    appRows: preset.appRows === 0 || archive ? 0 : scaled,
+    appRows: preset.appRows === 0 || archive || !asksApp ? 0 : scaled,
     peers: peersOf(textOf(values, 'peers'), preset),
-    questions: questionsOf(textOf(values, 'queries')),
+    questions,
     turns: numberOf(values, 'repeat', preset.turns),
     threads: numberOf(values, 'threads', availableParallelism()),
     cacheBytes: numberOf(values, 'cache', 4096) * 1024 * 1024,
