@@ -456,7 +456,7 @@ const exportText = `${filterHelp}
 Examples:
   $ logstrata export nginx --format jsonl | gzip > nginx.jsonl.gz
   $ logstrata export nginx --format parquet --output nginx.parquet
-  $ logstrata export nginx,app --format csv --fields time,path --output web.csv
+  $ logstrata export nginx,app --format csv --fields path --output web.csv
   $ logstrata export nginx -n 1000 --format parquet --output newest.parquet
   $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY 1"
 
