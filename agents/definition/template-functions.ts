@@ -244,7 +244,7 @@ interface ChoosingFunction extends ArgumentCount {
 
 export type TemplateFunction = CalledFunction | ChoosingFunction;
 
-/** `template-parser.ts` handles one more: `index` with the record as its first argument. */
+/** `bytes` is ours. `template-parser.ts` handles one more: `index` with the record as its first argument. */
 export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
   ['eq', called(2, Infinity, ([first, ...rest]) => rest.some((value) => equalValues(first, value)))],
   ['ne', called(2, 2, ([a, b]) => !equalValues(a, b))],
@@ -258,9 +258,19 @@ export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<
   ['len', called(1, 1, ([value]) => BigInt(Buffer.byteLength(textOf(value))))],
   ['index', called(2, 2, ([value, at]) => byteAt(textOf(value), at))],
   ['slice', called(1, 3, ([value, from, to]) => sliceBytes(textOf(value), from, to))],
+  ['bytes', called(1, 1, ([value]) => textOfBytes(textOf(value)))],
   ['print', called(0, Infinity, print)],
   ['printf', called(1, Infinity, ([format, ...values], work) => printf(textOf(format), values, work))],
 ]);
+
+/** The text of a JSON array of bytes, as journald writes a text that is not UTF-8 or has control characters. Any other text as it is. */
+function textOfBytes(text: string): string {
+  if (!/^\[\s*\d/.test(text)) return text;
+  const bytes = text.slice(1, -1).split(',').map(Number);
+  const areBytes =
+    text.endsWith(']') && bytes.every((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256);
+  return areBytes ? Buffer.from(bytes).toString() : text;
+}
 
 function called(argumentsMin: number, argumentsMax: number, call: CalledFunction['call']): CalledFunction {
   return { argumentsMin, argumentsMax, call };

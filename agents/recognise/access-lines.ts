@@ -7,6 +7,9 @@ const prefixes = ['', String.raw`(?P<vhost>[^\s:]+):(?P<port>\d+) `, String.raw`
 /** Text in quotation marks; the second variant allows a quotation mark after a backslash, as Apache writes it. */
 const quotedTexts = [String.raw`[^"]*`, String.raw`(?:[^"\\]|\\.)*`] as const;
 
+/** The parts that Traefik writes after the common ones. */
+const traefik = String.raw` (?P<request_count>\d+) "(?P<router>[^"]*)" "(?P<server>[^"]*)" (?P<duration_ms>\d+)ms`;
+
 /** Limit on the parts after the common ones. */
 const extrasMax = 20;
 
@@ -58,6 +61,7 @@ function agentPart(quoted: string): string {
 
 /** Expression of the parts after the common ones, while all lines have them; the remainder becomes one part. */
 function extraParts(regex: string, quoted: string, lines: readonly SampleLine[]): string {
+  if (partTexts(`${regex}${traefik}$`, lines).lines > lines.length / 2) return `(?:${traefik})?`;
   const names = new FieldNames();
   for (const name of partTexts(regex, []).texts.keys()) names.take(name);
   let parts = '';

@@ -20,11 +20,19 @@ const nameLengthMax = 63;
 export class FieldNames {
   readonly #taken = new Set<string>();
 
-  /** @param keys all keys of the log; a usual name that is itself a key is not given to another key */
-  constructor(private readonly keys: ReadonlySet<string> = new Set()) {}
+  /**
+   * @param keys all keys of the log; a usual name that is itself a key is not given to another key
+   * @param known names of keys that are known for logs of this kind
+   */
+  constructor(
+    private readonly keys: ReadonlySet<string> = new Set(),
+    private readonly known: ReadonlyMap<string, string> = new Map(),
+  ) {}
 
   /** The field name of a key: its words in lower case joined by `_`, or the usual name for it. */
   nameFor(key: string): string {
+    const known = this.known.get(key);
+    if (known !== undefined) return this.take(known);
     const own = nameOfKey(key);
     const usual = sameNames.get(own);
     return this.take(usual !== undefined && !this.keys.has(usual) ? usual : own);
@@ -75,6 +83,10 @@ export interface Candidate {
   /** Expression for the first line of a record of several lines. */
   readonly start?: string;
   readonly fields: readonly CandidateField[];
+  /** Whether it only keeps each line as it is, because no format was recognised. */
+  readonly isLastResort?: boolean;
+  /** A note about the records, as lines of at most 72 characters. */
+  readonly note?: readonly string[];
   /** Number of lines such as a header with column names, which match nothing without counting against the candidate. */
   readonly headerLines?: number;
 }
@@ -86,6 +98,7 @@ export interface LineShape {
   readonly start?: string;
   /** A group that nearly all lines of such a log have, although a single line may lack it. */
   readonly needs?: string;
+  readonly note?: readonly string[];
 }
 
 /** A line of the sample, as text and as the bytes that patterns match. */

@@ -10,6 +10,7 @@ import {
   typeOfTexts,
   unlikeFloat,
 } from './field-names.js';
+import { type KnownKeys, knownKeys, partOf } from './json-dialects.js';
 import { jsonPaths } from './json-paths.js';
 import { isDayless, readingOf, type TimeReading, timeSpellings } from './time-place.js';
 
@@ -18,7 +19,7 @@ const keysMax = 200;
 
 /** Keys that usually hold the time of a record. */
 const timeKeys =
-  /^(?:@?time_?stamp|time|ts|@t|t|date_?time|event_?time|log_?time|asctime|time_(?:local|iso8601|unix_nano)|timeunixnano|time_?millis|__realtime_timestamp|epoch_?second|date|start_?time|request_?time_?iso|created(?:_?at)?)$/i;
+  /^(?:@?time_?stamp|time|ts|@t|t|date_?time|event_?time|log_?time|asctime|time_(?:local|iso8601|unix_nano)|timeunixnano|time_?millis|__realtime_timestamp|\$date|epoch_?second|date|start_?time|request_?time_?iso|created(?:_?at)?)$/i;
 
 /** Keys that may hold a time. */
 const timeLikeKeys = /(?:time|stamp|date|_at|At|_ts)$/;
@@ -53,8 +54,10 @@ export function jsonCandidate(
     const { areNumbers, isText } = keys.paths[i]!;
     return { ...found, areNumbers, areQuoted: !areNumbers, isText };
   });
-  const fields = fieldsOfKeys(texts, writtenMs);
-  const title = start === undefined ? 'JSON lines' : 'JSON objects of several lines';
+  const known = knownKeys(new Map(keys.paths.map((path) => [path.path, path.lines])));
+  const fields = fieldsOfKeys(texts, writtenMs, known);
+  const what = start === undefined ? 'JSON lines' : 'JSON objects of several lines';
+  const title = known.title === undefined ? what : `${what} (${known.title})`;
   return { title, format: 'json', fields, ...(start === undefined ? {} : { start }) };
 }
 
@@ -119,17 +122,38 @@ function textsOf(
   return found;
 }
 
-function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateField[] {
-  const names = new FieldNames(new Set(keys.map(({ key }) => key)));
+/** The keys of Log4j's time. */
+const instantKeys = ['instant.epochSecond', 'instant.nanoOfSecond'];
+const instantTemplate =
+  '{{if .instant.epochSecond}}{{.instant.epochSecond}}.{{printf "%09d" .instant.nanoOfSecond}}{{end}}'.replaceAll(
+    /\.(instant\.\w+)/g,
+    (_part, key: string) => partOf(key),
+  );
+
+function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number, known?: KnownKeys): CandidateField[] {
+  const names = new FieldNames(new Set(keys.map(({ key }) => key)), known?.names);
   const time = timeOf(keys, writtenMs);
   const fields: CandidateField[] = [];
   const isDayApart = time !== undefined && isDayless(time.reading);
   const joined = isDayApart ? joinedTime(keys, time.key, writtenMs) : undefined;
-  if (joined !== undefined) fields.push({ name: names.take('time'), type: 'time', ...joined });
+  const hasInstant = instantKeys.every((instant) => keys.some(({ key }) => key === instant));
+  if (hasInstant)
+    fields.push({
+      name: names.take('time'),
+      type: 'time',
+      timestamp: { format: 'unix' },
+      template: instantTemplate,
+    });
+  else if (joined !== undefined) fields.push({ name: names.take('time'), type: 'time', ...joined });
   else if (time !== undefined) fields.push(timeFieldOfKey(names.take('time'), time.key, time.reading));
   for (const values of keys) {
-    if (values.key === time?.key) continue;
+    if (values.key === time?.key || (hasInstant && instantKeys.includes(values.key))) continue;
     const name = names.nameFor(values.key);
+    const template = known?.templates.get(values.key);
+    if (template !== undefined) {
+      fields.push({ name, type: 'string', template });
+      continue;
+    }
     const reading = timeLikeKeys.test(values.key) ? exactReading(values, writtenMs) : undefined;
     if (reading !== undefined) fields.push(timeFieldOfKey(name, values.key, reading));
     else fields.push({ name, source: values.key, ...typeOfKey(values) });

@@ -7,6 +7,9 @@ const rest = '(?P<message>.*)$';
 /** A program's name, which may have two words, with its process id, as in syslog. */
 const program = String.raw`(?P<program>[^:\[\s]+(?: [\w.-]+)?)(?:\[(?P<pid>\d+)\])?(?: \([^)]*\))?`;
 
+/** Text in a part of CEF's header, with `\\|` for the character that separates the parts. */
+const cefText = String.raw`(?:[^|\\]|\\.)*`;
+
 const postgresTime = String.raw`\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(?:\.\d+)? (?:[A-Z]{3,5}|[+-]\d{2,4})`;
 const postgresLevel =
   '(?P<level>LOG|DEBUG[1-5]|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|QUERY|CONTEXT|LOCATION|STATEMENT)';
@@ -73,6 +76,83 @@ export const knownShapes: readonly LineShape[] = [
     title: 'klog',
     start: String.raw`^[IWEF]\d{4} \d{2}:\d{2}:\d{2}`,
     regex: String.raw`(?s)^(?P<level>[IWEF])(?P<time>\d{4} \d{2}:\d{2}:\d{2}\.\d+) +(?P<pid>\d+) (?P<caller>[^\]]*)\] ${rest}`,
+  },
+  {
+    title: "MySQL's error log",
+    regex: `^(?P<time>${iso}) (?P<thread_id>\\d+) \\[(?P<level>\\w+)\\] (?:\\[(?P<code>MY-\\d+)\\] \\[(?P<subsystem>\\w+)\\] )?${rest}`,
+  },
+  {
+    title: "MySQL's log of slow queries",
+    start: '^# Time: ',
+    regex:
+      String.raw`(?s)^# Time: (?P<time>\S+)\n# User@Host: (?P<user>[^\[\s]*)\[[^\]]*\] @ +(?P<host>\S*) *\[(?P<client>[^\]]*)\](?: +Id: +(?P<connection>\d+))?` +
+      String.raw`\n# Query_time: (?P<query_seconds>[\d.]+) +Lock_time: (?P<lock_seconds>[\d.]+) +Rows_sent: (?P<rows_sent>\d+) +Rows_examined: (?P<rows_examined>\d+)[^\n]*` +
+      String.raw`\n(?:use (?P<database>[^;\n]*);\n)?(?:SET timestamp=\d+;\n)?(?P<query>.*)$`,
+  },
+  {
+    title: 'CEF',
+    regex:
+      `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${stamp}|${iso}) (?P<host>\\S+) ` +
+      String.raw`CEF: ?(?P<version>\d+)\|(?P<vendor>${cefText})\|(?P<product>${cefText})\|(?P<product_version>${cefText})\|(?P<event_class>${cefText})\|(?P<name>${cefText})\|(?P<severity>${cefText})\|(?P<extension>.*)$`,
+  },
+  {
+    title: 'LEEF',
+    regex:
+      `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${stamp}|${iso}) (?P<host>\\S+) ` +
+      String.raw`LEEF: ?(?P<version>[\d.]+)\|(?P<vendor>[^|]*)\|(?P<product>[^|]*)\|(?P<product_version>[^|]*)\|(?P<event_id>[^|]*)\|(?P<attributes>.*)$`,
+  },
+  {
+    title: 'Laravel',
+    start: String.raw`^\[\d{4}-\d{2}-\d{2}[T ]`,
+    regex: String.raw`(?s)^\[(?P<time>\d{4}-\d{2}-\d{2}[^\]]+)\] (?P<environment>[\w-]+)\.(?P<level>[A-Z]+): ${rest}`,
+  },
+  {
+    title: "PHP's error log",
+    start: String.raw`^\[\d{2}-[A-Z][a-z]{2}-\d{4} `,
+    regex: String.raw`(?s)^\[(?P<time>\d{2}-[A-Z][a-z]{2}-\d{4} [^\]]+)\] (?:PHP (?P<level>[A-Z][A-Za-z -]*): +)?${rest}`,
+    needs: 'level',
+  },
+  {
+    title: 'Rails',
+    start: '^Started [A-Z]+ "',
+    regex:
+      String.raw`(?s)^Started (?P<method>[A-Z]+) "(?P<path>[^"]*)" for (?P<remote_addr>\S+) at (?P<time>[^\n]+)` +
+      String.raw`(?:\n(?P<message>.*?(?:\nCompleted (?P<status>\d{3}) [^\n]* in (?P<duration_ms>\d+)ms.*)?))?$`,
+  },
+  {
+    title: ".NET's console log",
+    start: '^(?:trce|dbug|info|warn|fail|crit): ',
+    regex: String.raw`(?s)^(?P<level>trce|dbug|info|warn|fail|crit): (?P<logger>[^\[\s]+)\[(?P<event_id>\d+)\]\n\s*${rest}`,
+  },
+  {
+    title: 'uvicorn',
+    regex:
+      String.raw`^(?P<level>[A-Z]+): +(?:(?P<remote_addr>\S+):(?P<remote_port>\d+) - "(?P<method>[A-Z]+) (?P<path>\S+) (?P<protocol>HTTP/[\d.]+)" ` +
+      String.raw`(?P<status>\d{3})(?: [A-Za-z' -]*)?|(?P<message>.*))$`,
+    needs: 'status',
+  },
+  {
+    title: 'VPC flow log',
+    regex:
+      String.raw`^(?P<version>\d) (?P<account_id>\d+|unknown) (?P<interface_id>eni-\w+) (?P<srcaddr>\S+) (?P<dstaddr>\S+) (?P<srcport>\S+) (?P<dstport>\S+) (?P<protocol>\S+) ` +
+      String.raw`(?P<packets>\S+) (?P<bytes>\S+) (?P<time>\d+) (?P<time_end>\d+) (?P<action>\S+) (?P<log_status>\S+)$`,
+  },
+  {
+    // Fields come in any order; of a repeated one, the last counts.
+    title: "journald's export",
+    start: '^__CURSOR=',
+    regex:
+      String.raw`(?s)^__CURSOR=[^\n]*\n(?:(?:__REALTIME_TIMESTAMP=(?P<time>\d+)|PRIORITY=(?P<level>\d)|_HOSTNAME=(?P<host>[^\n]*)|SYSLOG_IDENTIFIER=(?P<program>[^\n]*)|` +
+      String.raw`_PID=(?P<pid>\d+)|_SYSTEMD_UNIT=(?P<unit>[^\n]*)|MESSAGE=(?P<message>[^\n]*)|[^\n]*)(?:\n|$))*$`,
+  },
+  {
+    title: "the kernel's messages",
+    regex: `^(?:<(?P<priority>\\d{1,3})>)?\\[ *(?P<uptime>\\d+\\.\\d{6})\\] ${rest}`,
+    note: [
+      'the times are seconds since the machine started (uptime), and records are',
+      'ordered by their arrival. Full times are in the output of',
+      '`dmesg --time-format iso` and of `journalctl -k -o json`',
+    ],
   },
   {
     title: 'container log',

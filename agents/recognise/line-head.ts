@@ -31,7 +31,8 @@ export function areLevels(texts: readonly string[]): boolean {
 const anything = '.*';
 /** What may follow a word: nothing that would be part of it. */
 const wordEnd = '(?:[^A-Za-z0-9_].*)?';
-const numberEnd = '(?:[\\s:,|].*)?';
+/** A comma before a digit is that of a decimal. */
+const numberEnd = '(?:[\\s:|].*|,[^0-9].*)?';
 const blankEnd = '(?:\\s.*)?';
 
 /** Brackets that may enclose a level. */
@@ -82,7 +83,7 @@ const headElements: readonly HeadElement[] = [
   { name: 'bracket', open: '\\(', value: '[^()]+', close: '\\)', end: anything, shareMin: 0.95 },
   // Inside brackets that also enclose the time before it.
   { name: 'process', open: '', value: '[^\\[\\]\\s]+', close: '\\]', end: anything, shareMin: 0.95 },
-  { name: 'pid', open: '', value: '\\d+', close: '', end: numberEnd, shareMin: 0.95 },
+  { name: 'number', open: '', value: '\\d+', close: '', end: numberEnd, shareMin: 0.95 },
   { name: 'logger', open: '', value: word, close: '', end: ' +-\\s.*', shareMin: 0.7, isRepeated: true },
   {
     name: 'logger',
@@ -138,7 +139,7 @@ const partsMax = 12;
 const linesComparedMax = 250;
 
 /** How often an element may occur; elements that are not listed occur once. */
-const timesMax: Readonly<Record<string, number>> = { pid: 2, bracket: 4, cell: 6, word: 8 };
+const timesMax: Readonly<Record<string, number>> = { pid: 2, number: 2, bracket: 4, cell: 6, word: 8 };
 
 const closers: Readonly<Record<TimePlace['open'], string>> = {
   '': '',
@@ -241,6 +242,8 @@ class HeadComposer {
   private readonly names = new FieldNames();
   private readonly counts = new Map<string, number>();
   private parts = 0;
+  /** Number of parts that are ids of a process or thread. */
+  private processes = 0;
   /** The rest of each line after the head. */
   private rests: readonly SampleLine[];
 
@@ -306,12 +309,31 @@ class HeadComposer {
     const isInAll = texts.length === this.rests.length;
     const isWord = name === 'level' && texts.some((text) => text.length > 1);
     const taken = isWord ? levelValue(texts, isInAll, open !== '') : value;
-    const known = this.names.take(this.nameFor(name, texts));
+    const known = this.names.take(this.nameFor(name, texts, separator));
     return this.accept(`${separator}${open}(?P<${known}>${taken})${close}`, end, shareMin, name);
   }
 
-  private nameFor(name: string, texts: readonly string[]): string {
-    return name === 'pid' && this.counts.has('pid') ? 'tid' : nameOfPart(name, texts);
+  private nameFor(name: string, texts: readonly string[], separator: string): string {
+    const isProcess = name === 'pid' || (name === 'number' && this.standsForProcess(texts, separator));
+    // Zap writes the name of its logger behind the level and a tab.
+    const isZap = name === 'cell' && separator === '\\t' && this.counts.get('level') === 1;
+    if (isZap && texts.every((text) => /^\w+$/.test(text))) return 'logger';
+    if (!isProcess) return nameOfPart(name, texts);
+    if (areSmallIds(texts)) return 'thread';
+    this.processes++;
+    return this.processes === 1 ? 'pid' : 'tid';
+  }
+
+  /**
+   * Whether bare numbers are ids of processes: they stand between blanks and right before a level, before another number and a
+   * level, or before dashes, as logcat, oslo and Spring write them; and they repeat.
+   */
+  private standsForProcess(texts: readonly string[], separator: string): boolean {
+    if (!/^(?: |\\s)\+?$/.test(separator)) return false;
+    if (texts.some((text) => Number(text) < 1 || Number(text) > processIdMax)) return false;
+    if (texts.length > 20 && new Set(texts).size > texts.length * 0.6) return false;
+    const behind = `(?:\\d+ +)?(?:(?:(?i:${levels})|[DIWEFV])[^A-Za-z0-9_]|---).*`;
+    return this.count(`^${separator}\\d+ +${behind}$`) >= this.rests.length * 0.9;
   }
 
   private textsOf(part: string, end: string): readonly string[] {
@@ -392,6 +414,14 @@ const dottedName = /^[A-Za-z_$][\w$]*(?:[./][\w$]+)+$/;
 const idShape = /^(?:req[-_]|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{16,}$)/i;
 
 const fileShape = /\.log(?:\.|$)/;
+/** The largest id of a process on Linux. */
+const processIdMax = 4_194_304;
+
+/** Whether numbers in brackets are rather those of threads, of which a process has many small ones. */
+function areSmallIds(texts: readonly string[]): boolean {
+  return new Set(texts).size > 2 && texts.every((text) => Number(text) < 1000);
+}
+
 const threadShape = /thread|main|exec|pool|worker|nio|http|-\d+$|^\d+$/i;
 
 /** Names a part by its texts. */
@@ -403,9 +433,14 @@ function nameOfPart(name: string, texts: readonly string[]): string {
   if (texts.every((text) => fileShape.test(text))) return 'file';
   const isNumber = typeOfTexts(texts) === 'int';
   if (name === 'bracket')
-    return isNumber ? 'pid' : texts.some((text) => threadShape.test(text)) ? 'thread' : 'context';
+    return isNumber
+      ? areSmallIds(texts)
+        ? 'thread'
+        : 'pid'
+      : texts.some((text) => threadShape.test(text))
+        ? 'thread'
+        : 'context';
   if (isNumber) return 'number';
-  if (name === 'cell' && texts.every((text) => /^\w+$/.test(text))) return 'logger';
   return name;
 }
 

@@ -63,7 +63,11 @@ const wholeLines: Candidate = {
   format: 'plain',
   regex: '^(?P<message>.*)$',
   fields: [{ name: 'message', type: 'string' }],
+  isLastResort: true,
 };
+
+/** Score of the last resort: the format that at least about half of the lines have is better. */
+const lastResortScore = 0.5;
 
 /** Minimum share of the lines that have the part that a log of their kind needs. */
 const neededShareMin = 0.6;
@@ -113,8 +117,17 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
   }
   const first = fields.findIndex(({ name }) => name === 'time');
   if (first > 0) fields.unshift(...fields.splice(first, 1));
-  const { title, start } = shape;
-  return [{ title, format: 'plain', regex, fields, ...(start === undefined ? {} : { start }) }];
+  const { title, start, note } = shape;
+  return [
+    {
+      title,
+      format: 'plain',
+      regex,
+      fields,
+      ...(start === undefined ? {} : { start }),
+      ...(note === undefined ? {} : { note }),
+    },
+  ];
 }
 
 /**
@@ -150,6 +163,7 @@ function timeFieldOfTexts(
 /** Score of a trial: the share of matching lines, plus a little for each field; less where times are missing. */
 function scoreOf({ lines, unmatchedLines, records, untimed, candidate }: Trial): number {
   if (lines === 0 || records === 0) return 0;
+  if (candidate.isLastResort === true) return lastResortScore;
   const matched = (lines - Math.max(0, unmatchedLines - (candidate.headerLines ?? 0))) / lines;
   const timed = 1 - 0.3 * (untimed / records);
   const named = candidate.title.startsWith('lines ') ? 1 : knownWorth;

@@ -119,12 +119,17 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
   const several = candidate.start === undefined ? '' : `, in ${formatCounted(records, 'record')}`;
   const undated = definition.fields.filter(({ type }) => type === 'time').length === 0;
   return linesOf(
-    `${what}: ${candidate.title}`,
-    `${formatCount(matched)} of ${formatCounted(lines, 'line')} read match${several}`,
+    candidate.isLastResort === true ? `${what}:` : `${what}: ${candidate.title}`,
+    candidate.isLastResort === true
+      ? 'no format was recognised: each line becomes a record with its text'
+      : `${formatCount(matched)} of ${formatCounted(lines, 'line')} read match${several}`,
     describeUnmatched(trial),
     '',
     describeFields(trial),
-    undated && 'note: no time was found in the lines: records are ordered by their arrival',
+    candidate.note?.map((text, i) => `${i === 0 ? 'note: ' : '      '}${text}`),
+    undated &&
+      candidate.note === undefined &&
+      'note: no time was found in the lines: records are ordered by their arrival',
     colourNote(trial),
     textNote(trial),
     orderNote(trial),

@@ -85,6 +85,21 @@ describe('agent new', () => {
     expect(listed.stdout).toMatch(/^app +json +10 fields +\S+\/logs\/app\\\.log$/m);
   });
 
+  it('says that no format was recognised where each line only is kept', async () => {
+    const folder = folderWithLog('app.log', 'this is a log of nothing\nanother line here\n');
+    const { code, stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('logs/app.log:\nno format was recognised: each line becomes a record');
+    expect(stdout).not.toContain('match');
+  });
+
+  it('says why the messages of the kernel have no times', async () => {
+    const folder = folderWithLog('dmesg', '[    0.599468] usb 1-1: new device\n'.repeat(3));
+    const { stdout } = await run(folder, ['agent', 'new', 'kernel', '--log', 'logs/dmesg']);
+    expect(stdout).toContain('note: the times are seconds since the machine started (uptime)');
+    expect(stdout).not.toContain('no time was found');
+  });
+
   it('reports a log that it does not recognise', async () => {
     const folder = folderWithLog('empty.log', '\n');
     const empty = await run(folder, ['agent', 'new', 'x', '--log', 'logs/empty.log']);

@@ -89,6 +89,11 @@ describe('the output of a template', () => {
     ['{{.name | len}} {{len .missing}} {{len (printf "%s%s" .method .method)}}', '7 0 6'],
     ['{{index .method 0}} {{slice .path 1 2}}', '71 a'],
     ['{{print .method 1 2 "x"}}', 'GET1 2x'],
+    [
+      '{{bytes "[27,91,195, 169]"}} {{bytes "[1,256]"}} {{bytes "[1"}} {{bytes "[a]"}}',
+      '\u001b[é [1,256] [1 [a]',
+    ],
+    ['{{bytes .missing}}{{bytes .status}}', '404'],
   ])('%j formats %j', (template, expected) => {
     expect(render(template)).toBe(expected);
   });

@@ -100,14 +100,14 @@ const expected: Readonly<Record<string, readonly [title: string, records: number
   spark: ['lines that begin with a time', 2, 'time:06/01/02 15:04:05 level logger message'],
   windows: ['lines that begin with a time', 2, `time:${plainTime} level logger message`],
   zookeeper: ['lines that begin with a time', 3, `time:${plainTime} level thread message`],
-  health: ['lines that begin with a time', 3, 'time:20060102-15:4:5 logger pid:int message'],
+  health: ['lines that begin with a time', 3, 'time:20060102-15:4:5 cell number:int message'],
   openstack: [
     'lines that begin with a time',
     2,
     `time:${plainTime} file pid:int level logger request_id context message`,
   ],
   ruby: ["Ruby's logger", 2, 'time:2006-01-02T15:04:05 pid:int level program message'],
-  mysql: ['lines that begin with a time', 2, 'time:rfc3339 pid:int level thread context message'],
+  mysql: ["MySQL's error log", 2, 'time:rfc3339 thread_id:int level code subsystem message'],
   levelprogram: ['lines that begin with a time', 3, 'time:rfc3339 level logger message'],
   stamplevel: ['lines that begin with a time', 2, 'time:stamp level logger message'],
   dovecot: ['lines that begin with a time', 3, 'time:stamp logger level message'],
@@ -256,7 +256,7 @@ describe('recognised formats', () => {
       (_, i) => `2026-11-17 10:00:00,123 INFO ${i} c.d.E: text ${i}\n`,
     );
     const trial = recognised(`${usual.join('')}2026-11-17 10:00:01,000 stopped\n`);
-    expect(fieldsOf(trial)).toBe(`time:${plainTime} level pid:int logger message`);
+    expect(fieldsOf(trial)).toBe(`time:${plainTime} level number:int logger message`);
     expect(trial).toMatchObject({ records: 301, unmatchedLines: 0 });
   });
 

@@ -50,7 +50,12 @@ describe('recognised times', () => {
     const trace = Array.from({ length: 20 }, (_line, i) => `#${i} /srv/app/file.php(${i}): f()\n`).join('');
     const trial = recognised(`[2026-11-17 13:02:03] production.ERROR: x\n[stacktrace]\n${trace}`.repeat(4));
     expect(trial).toMatchObject({ records: 4, unmatchedLines: 0, untimed: 0 });
-    expect(firstOf(trial)).toMatchObject({ time: '2026-11-17T13:02:03.000Z', logger: 'production.ERROR' });
+    expect(firstOf(trial)).toEqual({
+      time: '2026-11-17T13:02:03.000Z',
+      environment: 'production',
+      level: 'ERROR',
+      message: expect.stringMatching(/^x\n/) as string,
+    });
     // The time may be the whole line.
     const alone = recognised('2026-11-17T13:02:03.5Z\nThread 1 advanced\n  Current log# 3\n'.repeat(3));
     expect(alone).toMatchObject({ records: 3, unmatchedLines: 0 });

@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { jsonFormats, textFormats } from './named-formats.js';
+import { firstOf, recognised } from './recognised.js';
+
+const formats = { ...jsonFormats, ...textFormats };
+
+describe('a named format', () => {
+  it.each(Object.keys(formats))('is recognised with every value: %s', (name) => {
+    const { text, title, records, first } = formats[name]!;
+    const trial = recognised(text);
+    expect([trial.candidate.title, trial.records, trial.unreadableValues]).toEqual([title, records, 0]);
+    expect(firstOf(trial)).toEqual(first);
+  });
+});

@@ -1,0 +1,346 @@
+/** A log of a named format, and what its first record is. */
+export interface NamedFormat {
+  readonly text: string;
+  readonly title: string;
+  readonly records: number;
+  /** All fields of the first record that are not null. */
+  readonly first: Readonly<Record<string, unknown>>;
+}
+
+/** The time of the first record of all logs. */
+export const time = '2026-11-28T05:00:00.250Z';
+const seconds = Date.parse(time) / 1000;
+const wholeSecond = '2026-11-28T05:00:00.000Z';
+
+/** Three lines, or groups of lines, of which each has its number. */
+export function lines(line: (i: number) => string): string {
+  return Array.from({ length: 3 }, (_line, i) => `${line(i)}\n`).join('');
+}
+
+function json(value: (i: number) => object): string {
+  return lines((i) => JSON.stringify(value(i)));
+}
+
+/** Formats of lines of JSON. */
+export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
+  clef: {
+    text: json((i) => ({
+      '@t': time,
+      '@mt': 'Order {Id} placed',
+      '@l': 'Error',
+      Id: i,
+      '@x': 'System.Exception',
+    })),
+    title: 'JSON lines (CLEF)',
+    records: 3,
+    first: { time, message: 'Order {Id} placed', level: 'Error', id: 0, exception: 'System.Exception' },
+  },
+  'clef with some rendered messages': {
+    text: json((i) => ({
+      '@t': time,
+      '@mt': 'Order {Id}',
+      ...(i === 1 ? {} : { '@m': `Order ${i}` }),
+      '@i': 'a1',
+    })),
+    title: 'JSON lines (CLEF)',
+    records: 3,
+    first: { time, message: 'Order 0', message_template: 'Order {Id}', event_id: 'a1' },
+  },
+  gelf: {
+    text: json((i) => ({
+      version: '1.1',
+      host: 'web1',
+      short_message: 'late',
+      timestamp: seconds + i,
+      level: 4,
+      _user_id: i,
+    })),
+    title: 'JSON lines (GELF)',
+    records: 3,
+    first: { time, version: 1.1, host: 'web1', message: 'late', level: 4, user_id: 0 },
+  },
+  mongodb: {
+    text: json((i) => ({
+      t: { $date: time },
+      s: 'I',
+      c: 'NETWORK',
+      id: 22943 + i,
+      ctx: 'listener',
+      msg: 'Connection accepted',
+      attr: { remote: '10.0.0.4:4711', connectionCount: i },
+    })),
+    title: 'JSON lines (MongoDB)',
+    records: 3,
+    first: {
+      time,
+      level: 'I',
+      component: 'NETWORK',
+      id: 22943,
+      context: 'listener',
+      message: 'Connection accepted',
+      attr_remote: '10.0.0.4:4711',
+      attr_connection_count: 0,
+    },
+  },
+  journald: {
+    text: json((i) => ({
+      __REALTIME_TIMESTAMP: `${seconds * 1e6 + i}`,
+      PRIORITY: '6',
+      _HOSTNAME: 'web1',
+      SYSLOG_IDENTIFIER: 'sshd',
+      _PID: '12',
+      MESSAGE: i === 1 ? 'plain' : [...Buffer.from('\u001b[1mé')],
+    })),
+    title: 'JSON lines (journald)',
+    records: 3,
+    first: { time, level: 6, host: 'web1', program: 'sshd', pid: 12, message: '\u001b[1mé' },
+  },
+  'postgresql json': {
+    text: json((i) => ({
+      timestamp: '2026-11-28 05:00:00.250 UTC',
+      user: 'shop',
+      dbname: 'shop',
+      pid: 4711,
+      line_num: i,
+      error_severity: 'ERROR',
+      message: 'no stock',
+    })),
+    title: 'JSON lines (PostgreSQL)',
+    records: 3,
+    first: {
+      time,
+      user: 'shop',
+      dbname: 'shop',
+      pid: 4711,
+      line_num: 0,
+      level: 'ERROR',
+      message: 'no stock',
+    },
+  },
+  'google cloud': {
+    text: json((i) => ({
+      insertId: 'x1',
+      ...(i === 1 ? { jsonPayload: { message: 'm' } } : { textPayload: 'placed' }),
+      severity: 'INFO',
+      timestamp: time,
+      receiveTimestamp: time,
+      logName: 'projects/shop/logs/stdout',
+    })),
+    title: 'JSON lines (Google Cloud)',
+    records: 3,
+    first: {
+      time,
+      insert_id: 'x1',
+      message: 'placed',
+      level: 'INFO',
+      receive_timestamp: time,
+      log_name: 'projects/shop/logs/stdout',
+    },
+  },
+  log4j2: {
+    text: json(() => ({
+      instant: { epochSecond: Math.floor(seconds), nanoOfSecond: 250_000_000 },
+      thread: 'main',
+      level: 'ERROR',
+      loggerName: 'com.shop.Order',
+      message: 'x',
+    })),
+    title: 'JSON lines',
+    records: 3,
+    first: { time, thread: 'main', level: 'ERROR', logger_name: 'com.shop.Order', message: 'x' },
+  },
+};
+
+/** Formats of lines of text. */
+export const textFormats: Readonly<Record<string, NamedFormat>> = {
+  'mysql slow': {
+    text: lines(
+      (i) =>
+        `# Time: ${time}\n# User@Host: shop[shop] @ localhost []  Id: 37\n` +
+        `# Query_time: 0.64  Lock_time: 0.5 Rows_sent: ${i}  Rows_examined: 7\nSET timestamp=1795842000;\nSELECT *\n  FROM x;`,
+    ),
+    title: "MySQL's log of slow queries",
+    records: 3,
+    first: {
+      time,
+      user: 'shop',
+      host: 'localhost',
+      client: '',
+      connection: 37,
+      query_seconds: 0.64,
+      lock_seconds: 0.5,
+      rows_sent: 0,
+      rows_examined: 7,
+      query: 'SELECT *\n  FROM x;',
+    },
+  },
+  cef: {
+    text: lines(
+      (i) => `<34>Nov 10 05:00:00 fw1 CEF:0|Vendor|prod\\|uct|1.5|10${i}|worm stopped|10|src=10.0.0.4`,
+    ),
+    title: 'CEF',
+    records: 3,
+    first: {
+      time: '2026-11-10T05:00:00.000Z',
+      priority: 34,
+      host: 'fw1',
+      version: 0,
+      vendor: 'Vendor',
+      product: 'prod\\|uct',
+      product_version: 1.5,
+      event_class: 100,
+      name: 'worm stopped',
+      severity: 10,
+      extension: 'src=10.0.0.4',
+    },
+  },
+  leef: {
+    text: lines((i) => `Nov 10 05:00:00 fw1 LEEF:1.0|Vendor|product|1.5|login|src=10.0.0.${i}\tusrName=a`),
+    title: 'LEEF',
+    records: 3,
+    first: {
+      time: '2026-11-10T05:00:00.000Z',
+      host: 'fw1',
+      version: 1,
+      vendor: 'Vendor',
+      product: 'product',
+      product_version: 1.5,
+      event_id: 'login',
+      attributes: 'src=10.0.0.0\tusrName=a',
+    },
+  },
+  laravel: {
+    text: lines((i) => `[2026-11-28 05:00:00] production.ERROR: order ${i}\n[stacktrace]\n#0 {main}`),
+    title: 'Laravel',
+    records: 3,
+    first: {
+      time: wholeSecond,
+      environment: 'production',
+      level: 'ERROR',
+      message: 'order 0\n[stacktrace]\n#0 {main}',
+    },
+  },
+  php: {
+    text: lines((i) => `[28-Nov-2026 05:00:00 UTC] PHP Fatal error:  no ${i}\nStack trace:\n#0 {main}`),
+    title: "PHP's error log",
+    records: 3,
+    first: { time: wholeSecond, level: 'Fatal error', message: 'no 0\nStack trace:\n#0 {main}' },
+  },
+  rails: {
+    text: lines(
+      (i) =>
+        `Started GET "/cart" for 10.0.0.${i} at 2026-11-28 05:00:00 +0000\nProcessing by C#show\nCompleted 200 OK in 24ms (Views: 3ms)\n\n`,
+    ),
+    title: 'Rails',
+    records: 3,
+    first: {
+      time: wholeSecond,
+      method: 'GET',
+      path: '/cart',
+      remote_addr: '10.0.0.0',
+      message: 'Processing by C#show\nCompleted 200 OK in 24ms (Views: 3ms)',
+      status: 200,
+      duration_ms: 24,
+    },
+  },
+  '.net': {
+    text: lines((i) => `info: Shop.Order[14]\n      order ${i}`),
+    title: ".NET's console log",
+    records: 3,
+    first: { level: 'info', logger: 'Shop.Order', event_id: 14, message: 'order 0' },
+  },
+  uvicorn: {
+    text: lines((i) => `INFO:     10.0.0.4:415${i} - "GET /a HTTP/1.1" 404 Not Found`),
+    title: 'uvicorn',
+    records: 3,
+    first: {
+      level: 'INFO',
+      remote_addr: '10.0.0.4',
+      remote_port: 4150,
+      method: 'GET',
+      path: '/a',
+      protocol: 'HTTP/1.1',
+      status: 404,
+    },
+  },
+  'vpc flow': {
+    text: lines(
+      (i) => `2 123456789010 eni-12 10.0.0.4 10.0.0.1 47${i} 80 6 20 6846 1795842000 1795842060 ACCEPT OK`,
+    ),
+    title: 'VPC flow log',
+    records: 3,
+    first: {
+      time: wholeSecond,
+      version: 2,
+      account_id: 123456789010,
+      interface_id: 'eni-12',
+      srcaddr: '10.0.0.4',
+      dstaddr: '10.0.0.1',
+      srcport: 470,
+      dstport: 80,
+      protocol: 6,
+      packets: 20,
+      bytes: 6846,
+      time_end: '2026-11-28T05:01:00.000Z',
+      action: 'ACCEPT',
+      log_status: 'OK',
+    },
+  },
+  traefik: {
+    text: lines(
+      (i) =>
+        `10.0.0.4 - - [28/Nov/2026:05:00:00 +0000] "GET /a HTTP/1.1" 500 86 "-" "curl/8" ${i} "shop@docker" "http://172.17.0.3:80" 63ms`,
+    ),
+    title: 'combined access log',
+    records: 3,
+    first: {
+      time: wholeSecond,
+      remote_addr: '10.0.0.4',
+      remote_user: '-',
+      method: 'GET',
+      path: '/a',
+      protocol: 'HTTP/1.1',
+      status: 500,
+      bytes: 86,
+      referer: '-',
+      user_agent: 'curl/8',
+      request_count: 0,
+      router: 'shop@docker',
+      server: 'http://172.17.0.3:80',
+      duration_ms: 63,
+    },
+  },
+  'journald export': {
+    text: lines(
+      (i) =>
+        `__CURSOR=s=${i}\n__REALTIME_TIMESTAMP=${seconds * 1e6}\n_BOOT_ID=5c\nMESSAGE=a=b c\nPRIORITY=6\nSYSLOG_IDENTIFIER=sshd\n_PID=12\n`,
+    ),
+    title: "journald's export",
+    records: 3,
+    first: { time, level: 6, program: 'sshd', pid: 12, message: 'a=b c' },
+  },
+  kernel: {
+    text: lines((i) => `[    ${i}.599468] usb 1-1: new device`),
+    title: "the kernel's messages",
+    records: 3,
+    first: { uptime: 0.599468, message: 'usb 1-1: new device' },
+  },
+  log4net: {
+    text: lines((i) => `2026-11-28 05:00:00,250 [${5 + i}] INFO  Shop.Order [(null)] - started`),
+    title: 'lines that begin with a time',
+    records: 3,
+    first: { time, thread: 5, level: 'INFO', logger: 'Shop.Order', context: '(null)', message: 'started' },
+  },
+  'semicolons without a header': {
+    text: lines((i) => `28.11.2026;05:00:0${i};41,5;Text`),
+    title: 'lines that begin with a time',
+    records: 3,
+    first: { time: wholeSecond, message: '41,5;Text' },
+  },
+  'mostly json': {
+    text: lines((i) => (i === 1 ? 'Listening on port 8080' : JSON.stringify({ time, msg: 'a', n: i }))),
+    title: 'JSON lines',
+    records: 2,
+    first: { time, message: 'a', n: 0 },
+  },
+};
