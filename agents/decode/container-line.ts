@@ -1,16 +1,16 @@
 import { lineBytesMax } from '../../engine/index.js';
 import { containerParts, type LineFormat } from '../definition/definition.js';
 import { compileTimestamp } from '../definition/timestamp.js';
-import { byteFlags, EscapedTexts, hexValue } from './escaped-texts.js';
+import { EscapedTexts } from './escaped-texts.js';
 import { JsonLineParser } from './json-decoder.js';
 import { noName, ofLine } from './json-lines.js';
+import { closeBrace, JsonScanner } from './json-scanner.js';
 import { textStart, type TextRange } from './line-framing.js';
-import { expectedAt, skipSpace } from './line-text.js';
+import { skipSpace } from './line-text.js';
 import { bytesText, type GivenParts, Kind, ParsedLine } from './parsed-line.js';
 
 const carriageReturn = 0x0d;
 const blank = 0x20;
-const quote = 0x22;
 const backslash = 0x5c;
 
 /** What an empty line has in place of a problem. */
@@ -29,7 +29,7 @@ const streams = ['stdout', 'stderr'].map((name) => Buffer.from(name));
 const logBegin = Buffer.from('{"log":"');
 const streamBegin = Buffer.from('","stream":"');
 const timeBegin = Buffer.from('","time":"');
-const isEscape = byteFlags('"\\/bfnrtu');
+const noLine = 'is not a line of a container';
 
 /**
  * A line of a container's log: a line that the container wrote, or a part of one. Filled again for each line.
@@ -46,6 +46,7 @@ export class ContainerLine implements GivenParts {
   readonly names: readonly string[];
   readonly line: ParsedLine;
   readonly #parser: JsonLineParser;
+  readonly #scan = new JsonScanner();
   readonly #texts = new EscapedTexts();
   #isEscaped = false;
 
@@ -108,22 +109,19 @@ export class ContainerLine implements GivenParts {
   }
 
   #readCri(bytes: Uint8Array, start: number, end: number): string | null {
-    const fail = (at: number, expected: string): string =>
-      `is not a line of a container: ${expectedAt(bytes, start, end, Math.min(at, end), expected)}`;
     let at = start;
     while (at < end && bytes[at] !== blank) at++;
-    if (at - start < timeBytesMin || bytes[start + 4] !== 0x2d || bytes[start + 10] !== 0x54)
-      return fail(start, 'a time such as 2026-11-28T05:00:00.123Z');
-    this.line.set(time, Kind.text, bytes, start, at);
+    const timeEnd = at;
+    const isTime = at - start >= timeBytesMin && bytes[start + 4] === 0x2d && bytes[start + 10] === 0x54;
     const streamEnd = this.#readStream(bytes, at + 1, end);
-    if (streamEnd < 0 || streamEnd === end || bytes[streamEnd] !== blank)
-      return fail(at + 1, 'stdout or stderr, and a blank');
-    const tag = streamEnd + 1 < end ? bytes[streamEnd + 1] : 0;
+    const tag =
+      streamEnd < 0 || bytes[streamEnd] !== blank || streamEnd + 1 >= end ? 0 : bytes[streamEnd + 1];
     at = streamEnd + 2;
-    const isAlone = at >= end || bytes[at] === blank || bytes[at] === 0x3a;
-    if (!isAlone || (tag !== 0x50 && tag !== 0x46)) return fail(streamEnd + 1, 'P or F');
-    this.isPartial = tag === 0x50;
+    const isTag = (tag === 0x50 || tag === 0x46) && (at >= end || bytes[at] === blank || bytes[at] === 0x3a);
+    if (!isTime || !isTag) return `${noLine}: expected TIME, stdout or stderr, P or F, and a text`;
     while (at < end && bytes[at] !== blank) at++;
+    this.isPartial = tag === 0x50;
+    this.line.set(time, Kind.text, bytes, start, timeEnd);
     this.line.set(log, Kind.text, bytes, Math.min(at + 1, end), end);
     return null;
   }
@@ -132,47 +130,37 @@ export class ContainerLine implements GivenParts {
   #readUsual(bytes: Uint8Array, from: number, end: number): boolean {
     if (this.names.length > keys.length || !hasAt(bytes, from, end, logBegin)) return false;
     const start = from + logBegin.length;
-    let at = start;
-    let escapes = 0;
-    let lastEscape = -1;
-    for (let byte = bytes[at]!; byte !== quote; byte = bytes[++at]!) {
-      if (at >= end || byte < blank) return false;
-      if (byte !== backslash) continue;
-      escapes++;
-      lastEscape = at++;
-      if (isEscape[bytes[at]!] === 0) return false;
-      if (bytes[at] !== 0x75) continue;
-      // A line feed that is written in digits, or digits that are none, are for the other parser.
-      if (hexValue(bytes, at + 1, end, 4) <= 0x0a) return false;
-      at += 4;
-    }
-    const streamEnd = hasAt(bytes, at, end, streamBegin)
-      ? this.#readStream(bytes, at + streamBegin.length, end)
-      : -1;
+    const close = this.#scan.stringEnd(bytes, start, end);
+    const { hasEscape } = this.#scan;
+    // A line feed that is written in digits is for the other parser.
+    const isDigits = bytes[close - 2] === 0x30 && (bytes[close - 1]! | 0x20) === 0x61;
+    if (close < 0 || isDigits || !hasAt(bytes, close, end, streamBegin)) return false;
+    const streamEnd = this.#readStream(bytes, close + streamBegin.length, end);
     if (streamEnd < 0 || !hasAt(bytes, streamEnd, end, timeBegin)) return false;
     const timeStart = streamEnd + timeBegin.length;
-    let timeEnd = timeStart;
-    while (bytes[timeEnd] !== quote && bytes[timeEnd] !== backslash && bytes[timeEnd]! >= blank) timeEnd++;
-    if (timeEnd !== end - 2 || bytes[timeEnd] !== quote || bytes[end - 1] !== 0x7d) return false;
+    const timeEnd = this.#scan.stringEnd(bytes, timeStart, end);
+    if (this.#scan.hasEscape || timeEnd !== end - 2 || bytes[end - 1] !== closeBrace) return false;
+    let at = close - 2;
+    while (at >= start && bytes[at] === backslash) at--;
+    // Of an odd number of backslashes before the n, the last is not escaped itself.
+    this.isPartial = bytes[close - 1] !== 0x6e || (close - at) % 2 === 0;
+    const textEnd = this.isPartial ? close : close - 2;
+    this.#isEscaped = hasEscape && bytes.indexOf(backslash, start) < textEnd;
+    this.line.set(log, Kind.text, bytes, start, textEnd);
     this.line.set(time, Kind.text, bytes, timeStart, timeEnd);
-    this.isPartial = lastEscape < 0 || lastEscape !== at - 2 || bytes[at - 1] !== 0x6e;
-    this.#isEscaped = escapes > (this.isPartial ? 0 : 1);
-    this.line.set(log, Kind.text, bytes, start, this.isPartial ? at : at - 2);
     return true;
   }
 
   #readJson(bytes: Uint8Array, start: number, end: number): string | null {
-    const { line } = this;
-    const problem = this.#parser.parse(bytes, start, end, false, line);
+    const { sources, starts, ends, kinds } = this.line;
+    const problem = this.#parser.parse(bytes, start, end, false, this.line);
     if (problem !== null) return problem;
-    const lacking = keys.findIndex((_, i) => line.kinds[i] !== Kind.text);
-    if (lacking >= 0) return `is not a line of a container: it has no text under the key "${keys[lacking]!}"`;
-    const streamEnd = line.ends[stream]!;
-    if (this.#readStream(line.sources[stream]!, line.starts[stream]!, streamEnd) !== streamEnd)
-      return 'is not a line of a container: its stream is neither stdout nor stderr';
-    const logEnd = line.ends[log]!;
-    this.isPartial = logEnd === line.starts[log] || line.sources[log]![logEnd - 1] !== 0x0a;
-    if (!this.isPartial) line.ends[log] = logEnd - 1;
+    const isWhole = keys.every((_, i) => kinds[i] === Kind.text);
+    if (!isWhole || this.#readStream(sources[stream]!, starts[stream]!, ends[stream]!) !== ends[stream])
+      return `${noLine}: expected a log, a time, and stdout or stderr as its stream`;
+    const textEnd = ends[log]!;
+    this.isPartial = textEnd === starts[log] || sources[log]![textEnd - 1] !== 0x0a;
+    if (!this.isPartial) ends[log] = textEnd - 1;
     return null;
   }
 }

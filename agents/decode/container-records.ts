@@ -18,16 +18,14 @@ const lineFeed = 0x0a;
 /** Time after which a record ends where no `multiline.timeout` says so. The parts of a line are written at once. */
 const timeoutMsDefault = 1000;
 
-/** The record of a stream that may continue in its next line. */
-class OpenRecord {
-  /** Beginning of its first line; -1 where no record is open. */
-  start = -1;
-  lastStart = 0;
-  lastMs = NaN;
-  /** Whether its last line is a part of a line. */
-  isPartial = false;
-  lines = 0;
-  sizeBytes = 0;
+/** Lines of a record of one stream, or a line that is none of a container. */
+interface FoundLines {
+  readonly problem: string | null;
+  readonly lines: TextRange[];
+  sizeBytes: number;
+  /** Of the last line: its time, and whether it is a part of a line. */
+  lastMs: number;
+  isPartial: boolean;
 }
 
 /**
@@ -41,116 +39,120 @@ export class ContainerRecords implements RecordEnds {
   readonly timeoutMs: number;
   readonly long = singleLines.long;
   readonly line: ContainerLine;
+  readonly multiline: LineFormat['multiline'];
   /** Last position so far at which the content may be cut. */
   cut = 0;
-  /** Of the line that was taken last: why it is none of a container, and whether it begins a record. */
-  problem: string | null = null;
-  begins = false;
-  readonly #multiline: LineFormat['multiline'];
+  /** What was found since `begin` by its first lines, except what `take` returned. */
+  found: FoundLines[] = [];
+  /** The records that may continue, by number of the stream. */
+  readonly #open: [FoundLines | null, FoundLines | null] = [null, null];
   readonly #starts: MultilineRecords | null;
-  /** By number of the stream. */
-  readonly #open = [new OpenRecord(), new OpenRecord()] as const;
 
   /** Throws `invalid` for an invalid pattern. @param sources the parts from which fields are read */
   constructor({ format, multiline }: LineFormat, sources: readonly string[] = []) {
     this.line = new ContainerLine(format, sources);
     this.timeoutMs = multiline?.timeoutMs ?? timeoutMsDefault;
-    this.#multiline = multiline;
+    this.multiline = multiline;
     this.#starts = multiline === undefined ? null : new MultilineRecords(multiline);
   }
 
   wholeTo(bytes: Uint8Array, start: number, end: number): number {
     const content = bytes.subarray(0, end);
-    this.endAll(start);
+    this.begin(start);
     for (let at = start; ;) {
       const feed = content.indexOf(lineFeed, at);
       if (feed < 0) {
         if (end - this.cut > lineBytesMax && at > this.cut) this.endAll(at);
         return this.cut;
       }
-      this.take(content, at, feed);
+      this.take({ bytes: content, start: at, end: feed });
       at = feed + 1;
     }
   }
 
-  /** Takes the next line bytes[start, end), without its line feed. */
-  take(bytes: Uint8Array, start: number, end: number): void {
-    const next = end + 1;
-    if (next - this.cut > lineBytesMax && start > this.cut) this.endAll(start);
-    this.begins = false;
-    this.problem = this.line.read(bytes, start, end);
-    if (this.problem === null) this.#add(start, next);
-    if (!this.#isOpen) this.cut = next;
+  /** Begins at a position where no record is open. */
+  begin(start: number): void {
+    this.found = [];
+    this.endAll(start);
   }
 
-  #add(start: number, next: number): void {
-    const { line } = this;
-    const open = this.#open[line.stream]!;
-    const mayContinue = line.isPartial || this.#starts !== null;
-    const timeMs = mayContinue || this.#isOpen ? line.timeMs() : NaN;
-    for (const each of this.#open)
-      if (each.start >= 0 && timeMs - each.lastMs >= this.timeoutMs) this.#end(each, start);
-    if (open.start >= 0 && !open.isPartial && this.#endsBefore(open, next - start)) this.#end(open, start);
-    this.begins = open.start < 0;
-    if (this.begins) {
-      if (!this.#isOpen) this.cut = start;
-      open.start = start;
-      open.lines = open.sizeBytes = 0;
+  /** Ends all records before `at`. */
+  endAll(at: number): void {
+    this.#open.fill(null);
+    this.cut = at;
+  }
+
+  /** Takes the next line, without its line feed. Returns it where it is by itself, and nothing before it is open or found. */
+  take(line: TextRange): FoundLines | null {
+    const next = line.end + 1;
+    if (next - this.cut > lineBytesMax && line.start > this.cut) this.endAll(line.start);
+    const problem = this.line.read(line.bytes, line.start, line.end);
+    const { isPartial, stream } = this.line;
+    const isWhole = problem !== null || (!isPartial && this.#starts === null);
+    const lines = { problem, lines: [line], sizeBytes: next - line.start, lastMs: NaN, isPartial };
+    if (isWhole && !this.#isOpen) {
+      this.cut = next;
+      if (this.found.length === 0) return lines;
+      this.found.push(lines);
+    } else if (problem !== null) this.found.push(lines);
+    else {
+      lines.lastMs = this.line.timeMs();
+      this.#add(lines, stream);
+      if (isWhole) this.#end(stream, next);
     }
-    open.lastStart = start;
-    open.lastMs = timeMs;
+    return null;
+  }
+
+  /** Adds a line to the open record of its stream, or as the next one. */
+  #add(line: FoundLines, stream: number): void {
+    const { start } = line.lines[0]!;
+    for (const each of [0, 1])
+      if (line.lastMs - (this.#open[each]?.lastMs ?? NaN) >= this.timeoutMs) this.#end(each, start);
+    if (this.#open[stream] !== null && this.#endsBefore(this.#open[stream]!, line)) this.#end(stream, start);
+    const open = this.#open[stream]!;
+    if (open === null) {
+      if (!this.#isOpen) this.cut = start;
+      this.#open[stream] = line;
+      this.found.push(line);
+      return;
+    }
+    open.lines.push(line.lines[0]!);
+    open.sizeBytes += line.sizeBytes;
+    open.lastMs = line.lastMs;
     open.isPartial = line.isPartial;
-    open.sizeBytes += next - start;
-    if (!line.isPartial) open.lines++;
-    if (!mayContinue) this.#end(open, next);
   }
 
   /** Whether an open record ends before the line that was read last. */
-  #endsBefore({ lines, sizeBytes }: OpenRecord, lineBytes: number): boolean {
-    const { linesMax, bytesMax } = this.#multiline!;
-    if (lines >= linesMax || sizeBytes + lineBytes - 1 > bytesMax) return true;
+  #endsBefore({ isPartial, lines, sizeBytes }: FoundLines, line: FoundLines): boolean {
+    if (isPartial) return false;
+    const { linesMax, bytesMax } = this.multiline!;
+    if (lines.length >= linesMax || sizeBytes + line.sizeBytes - 1 > bytesMax) return true;
     const { bytes, start, end } = this.line.text();
     return this.#starts!.isStart(bytes, start, end, false);
   }
 
   get #isOpen(): boolean {
-    return this.#open[0].start >= 0 || this.#open[1].start >= 0;
+    return this.#open[0] !== null || this.#open[1] !== null;
   }
 
-  /** Ends a record before the line at `at`. The record of the other stream may be behind it. */
-  #end(open: OpenRecord, at: number): void {
-    open.start = -1;
-    const other = open === this.#open[0] ? this.#open[1] : this.#open[0];
-    if (other.start < 0) this.cut = at;
-    else if (other.start > open.lastStart) this.cut = other.start;
+  /** Ends the open record of a stream before `at`. The record of the other stream may be behind it. */
+  #end(stream: number, at: number): void {
+    const { lines } = this.#open[stream]!;
+    const other = this.#open[1 - stream]!;
+    this.#open[stream] = null;
+    if (other === null) this.cut = at;
+    else if (other.lines[0]!.start > lines.at(-1)!.start) this.cut = other.lines[0]!.start;
   }
-
-  /** Ends the records of both streams, and cuts the content at `at`. */
-  endAll(at: number): void {
-    for (const open of this.#open) open.start = -1;
-    this.cut = at;
-  }
-}
-
-/** The lines of a record that is not decoded yet, or a line that is none of a container. */
-interface WaitingLines {
-  readonly problem: string | null;
-  readonly lines: TextRange[];
 }
 
 /** Decodes the records of containers. Records of one line, which most are, are decoded where they lie. */
 export class ContainerDecoder implements RecordDecoder {
   #stop: StopFlag | undefined;
-  /** In the order of their first lines. */
-  #waiting: WaitingLines[] = [];
-  /** By number of the stream, its last record. */
-  readonly #last: WaitingLines[] = [];
   #joined = new Uint8Array(4096);
 
   constructor(
     private readonly texts: RecordTextDecoder,
     private readonly records: ContainerRecords,
-    private readonly isMultiline: boolean,
   ) {}
 
   get counters(): RecordTextDecoder['counters'] {
@@ -169,59 +171,49 @@ export class ContainerDecoder implements RecordDecoder {
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
     const { records, texts } = this;
     const content = bytes.subarray(0, end);
-    this.#waiting = [];
-    records.endAll(start);
+    records.begin(start);
     texts.beginTurn();
     let done = start;
     for (let at = start; at < end;) {
       requireGoing(this.#stop);
       const feed = content.indexOf(lineFeed, at);
-      const line = { bytes: content, start: at, end: feed < 0 ? end : feed };
-      records.take(content, at, line.end);
-      const { problem, begins } = records;
-      if (this.#waiting.length === 0 && records.cut > line.end)
-        this.#decode(problem, [line], builder, reject, records.line.text());
-      else if (problem !== null || begins) this.#waiting.push({ problem, lines: [line] });
-      else this.#last[records.line.stream]!.lines.push(line);
-      if (begins && this.#waiting.length > 0) this.#last[records.line.stream] = this.#waiting.at(-1)!;
-      at = Math.min(line.end + 1, end);
+      const lineEnd = feed < 0 ? end : feed;
+      const alone = records.take({ bytes: content, start: at, end: lineEnd });
+      if (alone !== null) this.#decode(alone, true, builder, reject);
+      at = Math.min(lineEnd + 1, end);
       if (at === end) records.endAll(end);
       if (records.cut === done) continue;
-      if (!this.#decodeTo(records.cut, builder, reject)) return done;
+      if (!this.#decodeFound(records.cut, builder, reject)) return done;
       done = records.cut;
       if (builder.full || texts.turnIsOver) return done;
     }
     return done;
   }
 
-  /** Decodes what waits before `cut`; returns false where that is more than the builder has room for. */
-  #decodeTo(cut: number, builder: BatchBuilder, reject: RejectLine): boolean {
-    const found = this.#waiting.findIndex(({ lines }) => lines[0]!.start >= cut);
-    const count = found < 0 ? this.#waiting.length : found;
+  /** Decodes what was found before `cut`; returns false where that is more than the builder has room for. */
+  #decodeFound(cut: number, builder: BatchBuilder, reject: RejectLine): boolean {
+    const { found } = this.records;
+    const behind = found.findIndex(({ lines }) => lines[0]!.start >= cut);
+    const count = behind < 0 ? found.length : behind;
     if (builder.rows > 0 && builder.rows + count > rowGroupRowsMax) {
       builder.close();
       return false;
     }
-    for (const { problem, lines } of this.#waiting.splice(0, count))
-      this.#decode(problem, lines, builder, reject);
+    for (const each of found.splice(0, count)) this.#decode(each, false, builder, reject);
     return true;
   }
 
-  /** Decodes a record; the text of its only line may be there already. */
-  #decode(
-    problem: string | null,
-    lines: readonly TextRange[],
-    builder: BatchBuilder,
-    reject: RejectLine,
-    read?: TextRange,
-  ): void {
+  /** Decodes a record, or rejects a line that is none. `isRead` says that its only line was read last. */
+  #decode({ problem, lines }: FoundLines, isRead: boolean, builder: BatchBuilder, reject: RejectLine): void {
     for (const line of lines) this.#countNuls(line);
     const { start } = lines[0]!;
     const { end } = lines.at(-1)!;
-    if (problem === null) {
-      const rejectRecord = (reason: string): void => reject(reason, start, end, linesApart(lines));
-      this.texts.decodeText(read ?? this.#join(lines), builder, rejectRecord);
-    } else if (problem !== blankLine) reject(problem, start, end);
+    if (problem === blankLine) return;
+    if (problem !== null) return reject(problem, start, end);
+    const text = isRead ? this.records.line.text() : this.#join(lines);
+    this.texts.decodeText(text, builder, (reason, kept) =>
+      reject(reason, start, end, kept ?? linesApart(lines)),
+    );
   }
 
   #countNuls({ bytes, start, end }: TextRange): void {
@@ -231,7 +223,7 @@ export class ContainerDecoder implements RecordDecoder {
 
   /** The text of a record: parts of a line without anything between them, lines with a line feed. Its first line is read last. */
   #join(lines: readonly TextRange[]): TextRange {
-    const { line } = this.records;
+    const { line, multiline } = this.records;
     let length = 0;
     for (const { bytes, start, end } of lines) {
       line.read(bytes, start, end);
@@ -247,9 +239,10 @@ export class ContainerDecoder implements RecordDecoder {
       if (!line.isPartial) this.#joined[length - 1] = lineFeed;
     }
     const end = line.isPartial ? length : length - 1;
-    const { bytes, start, end: firstEnd } = lines[0]!;
-    line.read(bytes, start, firstEnd);
-    return this.isMultiline ? joinLines(this.#joined, 0, length) : { bytes: this.#joined, start: 0, end };
+    line.read(lines[0]!.bytes, lines[0]!.start, lines[0]!.end);
+    return multiline === undefined
+      ? { bytes: this.#joined, start: 0, end }
+      : joinLines(this.#joined, 0, length);
   }
 }
 
@@ -257,6 +250,5 @@ export class ContainerDecoder implements RecordDecoder {
 function linesApart(lines: readonly TextRange[]): Uint8Array | undefined {
   if (lines.every(({ start }, i) => i === 0 || start === lines[i - 1]!.end + 1)) return undefined;
   const feed = Buffer.of(lineFeed);
-  const joined = lines.flatMap(({ bytes, start, end }) => [feed, bytes.subarray(start, end)]);
-  return Buffer.concat(joined.slice(1));
+  return Buffer.concat(lines.flatMap(({ bytes, start, end }) => [feed, bytes.subarray(start, end)]).slice(1));
 }

@@ -80,7 +80,7 @@ export function createRecordDecoder(
     const records = new ContainerRecords(file, definition.fields.flatMap(sourcesOf));
     const own = { ...options, columnar: false };
     const texts = new LineDecoder(definition, textFormatOf(file), own, records.line);
-    return new ContainerDecoder(texts, records, file.multiline !== undefined);
+    return new ContainerDecoder(texts, records);
   }
   const lines = new LineDecoder(definition, file, options);
   if (file.values !== undefined) return new JsonValuesDecoder(lines, new JsonValues(file.values.records));

@@ -139,9 +139,9 @@ function joinedLines(bytes: Uint8Array, lines: readonly Line[], file: FileInput)
   const records = new ContainerRecords(file);
   const joined: Line[] = [];
   let from = lines[0]?.start ?? 0;
-  records.endAll(from);
+  records.begin(from);
   for (const { start, end } of lines) {
-    records.take(bytes, start, end - 1);
+    records.take({ bytes, start, end: end - 1 });
     const to = end === bytes.length ? end : records.cut;
     if (to > from) joined.push({ start: from, end: to });
     from = to;

@@ -96,7 +96,6 @@ export function modelRecords(
   interface Open extends ModelRecord {
     lastMs: number;
     isPartial: boolean;
-    whole: number;
     bytes: number;
   }
   const records: ModelRecord[] = [];
@@ -111,11 +110,11 @@ export function modelRecords(
     let own = open.get(stream);
     if (own !== undefined && !own.isPartial) {
       const begins = new RegExp(multiline!.start).test(text.replace(/\r$/, ''));
-      if (begins || own.whole >= multiline!.linesMax || own.bytes + bytes - 1 > multiline!.bytesMax)
+      if (begins || own.raw.length >= multiline!.linesMax || own.bytes + bytes - 1 > multiline!.bytesMax)
         own = undefined;
     }
     if (own === undefined) {
-      own = { time: timeOf(ms), stream, text: '', raw: [], lastMs: ms, isPartial, whole: 0, bytes: 0 };
+      own = { time: timeOf(ms), stream, text: '', raw: [], lastMs: ms, isPartial, bytes: 0 };
       records.push(own);
       open.set(stream, own);
     }
@@ -124,7 +123,6 @@ export function modelRecords(
     own.lastMs = ms;
     own.isPartial = isPartial;
     own.bytes += bytes;
-    if (!isPartial) own.whole++;
     if (!isPartial && multiline === undefined) open.delete(stream);
   }
   for (const record of records)

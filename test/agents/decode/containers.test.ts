@@ -201,15 +201,20 @@ describe('lines of containers', () => {
   });
 
   it.each([
-    ['cri', 'plain text', 'at column 1 expected a time'],
-    ['cri', `${time}`, 'its end, expected stdout or stderr'],
-    ['cri', `${time} stdin F x`, 'at column 32 expected stdout or stderr'],
-    ['cri', `${time} stdout X x`, 'at column 39 expected P or F'],
-    ['cri', `${time} stdout FF x`, 'at column 39 expected P or F'],
+    ['cri', 'plain text', 'expected TIME, stdout or stderr, P or F'],
+    ['cri', `${time}`, 'expected TIME'],
+    ['cri', `${time} stdin F x`, 'expected TIME'],
+    ['cri', `${time} stdout X x`, 'expected TIME'],
+    ['cri', `${time} stdout FF x`, 'expected TIME'],
+    ['cri', `${time} stdout`, 'expected TIME'],
     ['docker', 'plain text', 'is not a JSON object'],
-    ['docker', '{"level":"info"}', 'has no text under the key "log"'],
-    ['docker', '{"log":"x\\n","stream":"stdout","time":1}', 'has no text under the key "time"'],
-    ['docker', `{"log":"x\\n","stream":"stdin","time":"${time}"}`, 'its stream is neither stdout nor stderr'],
+    ['docker', '{"level":"info"}', 'expected a log, a time, and stdout or stderr'],
+    ['docker', '{"log":"x\\n","stream":"stdout","time":1}', 'expected a log, a time, and stdout or stderr'],
+    [
+      'docker',
+      `{"log":"x\\n","stream":"stdin","time":"${time}"}`,
+      'expected a log, a time, and stdout or stderr',
+    ],
   ] as const)('of %s are rejected for what they lack: %s', (format, line, reason) => {
     const { rows, rejected } = decodeLines(agent(parts, { format, payload: 'plain' }), `${line}\n`);
     expect(rows).toEqual([]);
