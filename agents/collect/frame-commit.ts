@@ -15,7 +15,13 @@ import { decodeLines, type DecodedBatch } from '../decode/lent-decoding.js';
 import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
-import { checkpointAt, contentBehind, type SourcePosition } from '../sources/source-position.js';
+import { headersOf } from '../decode/table-headers.js';
+import {
+  checkpointAt,
+  contentBehind,
+  type Reading,
+  type SourcePosition,
+} from '../sources/source-position.js';
 import type { LineProblems } from './line-problems.js';
 import type { Written } from '../definition/timestamp.js';
 
@@ -50,7 +56,7 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
   const written = { byMs: target.now() };
   // Within a file, lines keep the order in which they were read.
   let lines = [...groupBy(frame.lines, ({ file }) => file).values()].flat();
-  let left = lines.filter(({ reason }) => reason === null).map((each) => rangeOf(each, written));
+  let left = rangesOf(lines, frame.bytes, written, settings.definition);
   while (lines.length > 0) {
     const decoded = await decodeLines(workers, { settings, ranges: left }, frame.bytes, frame.lent);
     frame.bytes = decoded.bytes;
@@ -66,8 +72,24 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
   }
 }
 
-function rangeOf({ file, start, end, continuesLine }: GatheredLines, written: Written): LineRange {
-  return { start, end, captures: file.name.captures, written, continuesLine };
+/** The lines to decode, each with what must be known where they begin. */
+function rangesOf(
+  lines: readonly GatheredLines[],
+  bytes: Uint8Array,
+  written: Written,
+  definition: AgentDefinition,
+): LineRange[] {
+  const headers = headersOf(definition);
+  let last: FollowedFile | undefined;
+  let reading: Reading | undefined;
+  return lines.flatMap(({ file, start, end, continuesLine, reason }): LineRange[] => {
+    if (file !== last) reading = file.position!.reading;
+    last = file;
+    if (reason !== null) return [];
+    const range = { start, end, captures: file.name.captures, written, continuesLine, reading };
+    if (headers !== null) reading = headers.behind(bytes, range);
+    return [range];
+  });
 }
 
 interface Taken {
@@ -110,6 +132,7 @@ function takeLines(
       ...contentBehind(part.position, content, content.length + leftOutBytes, tail),
       endsInLine: isWhole && lines.endsInLine,
       packedBytes: lines.packedBytes ?? null,
+      reading: done.reading ?? part.position.reading,
     };
     if (!isWhole) break;
     taken++;

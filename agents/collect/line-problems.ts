@@ -1,6 +1,6 @@
 import type { FieldDefinition } from '../definition/definition.js';
 import type { RejectedLine } from '../../engine/index.js';
-import { isNoValue, joinUnreadable, type UnreadableField } from '../decode/value-writer.js';
+import { describeLacking, isNoValue, joinUnreadable, type UnreadableField } from '../decode/value-writer.js';
 import type { CollectLog } from './logs/collect-log.js';
 
 /** A log whose lines are all rejected would otherwise cause a message per commit. */
@@ -29,6 +29,9 @@ export class LineProblems {
   #nulBytes = 0;
   #example: { readonly file: string; readonly offset: number; readonly text: string } | null = null;
   readonly #unreadable = new Map<number, UnreadableField>();
+  /** Fields without a column, each told once; `#lacking` are those to tell. */
+  readonly #lackingKnown = new Set<number>();
+  #lacking: UnreadableField[] = [];
   #toldMs = -Infinity;
 
   constructor(
@@ -47,6 +50,11 @@ export class LineProblems {
       this.#unreadable,
       unreadable.filter(({ example }) => !isNoValue(example)),
     );
+    for (const each of unreadable) {
+      if (each.lackedBy === undefined || this.#lackingKnown.has(each.field)) continue;
+      this.#lackingKnown.add(each.field);
+      this.#lacking.push(each);
+    }
     const [first] = rejected;
     if (first === undefined || this.#example !== null) return;
     const line = Buffer.from(first.line.subarray(0, exampleBytesMax)).toString();
@@ -62,7 +70,7 @@ export class LineProblems {
     // A clock that went back must not delay the message.
     if (!isLast && sinceMs >= 0 && sinceMs < everyMs) return;
     const values = [...this.#unreadable.values()].reduce((sum, each) => sum + each.values, 0);
-    if (this.#rejected + values + this.#nulBytes === 0) return;
+    if (this.#rejected + values + this.#nulBytes + this.#lacking.length === 0) return;
     const example = this.#example;
     this.log.warn(
       {
@@ -79,6 +87,7 @@ export class LineProblems {
     this.#rejected = this.#notKept = this.#nulBytes = 0;
     this.#example = null;
     this.#unreadable.clear();
+    this.#lacking = [];
   }
 
   #message(values: number): string {
@@ -99,6 +108,7 @@ export class LineProblems {
       parts.push(
         `${this.#nulBytes} NUL bytes before lines left out, as a truncation or a power cut leaves them`,
       );
+    for (const each of this.#lacking) parts.push(describeLacking(each, this.fields));
     return `lines of logs: ${parts.join('; ')}`;
   }
 }

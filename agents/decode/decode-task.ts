@@ -14,6 +14,7 @@ import {
 import type { AgentDefinition } from '../definition/definition.js';
 import type { RecordDecoder, LinesOrigin } from './line-decoder.js';
 import { createRecordDecoder } from './record-decoder.js';
+import type { Reading } from '../sources/source-position.js';
 import type { StopFlag } from './stop-flag.js';
 import { joinUnreadable, type UnreadableField, type ValueCounters } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
@@ -106,10 +107,10 @@ function decodersOf({ key, definition }: DecodeSettings): AgentDecoders {
 function decoderFor(
   { byNames }: AgentDecoders,
   { definition, timezone, stop }: DecodeSettings,
-  { captures, written }: LineRange,
+  { captures, written, reading }: LineRange,
 ): RecordDecoder {
   const names = [...captures.keys()].join(' ');
-  const origin = { captures, written, stop };
+  const origin = { captures, written, reading, stop };
   let decoder = byNames.get(names);
   if (decoder === undefined) {
     decoder = createRecordDecoder(definition, { timezone, ...origin });
@@ -201,6 +202,8 @@ export interface DecodedRange {
   /** End offset of the last line that was decoded; less than the range's end where the batch became full. */
   readonly reached: number;
   readonly rejected: RejectedPlaces;
+  /** What must be known to read on at `reached`; undefined where lines do not change it. */
+  readonly reading?: Reading | undefined;
 }
 
 /** Decodes the lines of a range into `builder` until the builder is full. */
@@ -215,7 +218,8 @@ export function decodeRange(
   let reached = firstLine(bytes, range, rejected);
   if (reached < range.end) reached = decoder.decode(bytes, reached, range.end, builder, rejected.add);
   assert(reached > range.start || reached === range.end || builder.full, 'the decoder took no line');
-  return { rows: builder.rows - rowsBefore, reached, rejected: rejected.places };
+  const { reading } = decoder;
+  return { rows: builder.rows - rowsBefore, reached, rejected: rejected.places, reading };
 }
 
 /** Offset of the first complete line of a range. The rest of a line before it is rejected. */
@@ -237,8 +241,8 @@ export function rangesLeft(
   const last = ranges[done.length - 1];
   const left = ranges.slice(done.length);
   if (last === undefined) return left;
-  const { reached } = done.at(-1)!;
+  const { reached, reading = last.reading } = done.at(-1)!;
   if (reached === last.end) return left;
   const written = { ...last.written, years };
-  return [{ ...last, start: reached, continuesLine: false, written }, ...left];
+  return [{ ...last, start: reached, continuesLine: false, written, reading }, ...left];
 }

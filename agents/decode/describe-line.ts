@@ -9,6 +9,7 @@ import {
 import {
   containerParts,
   isOfContainers,
+  isTable,
   lineFormatOf,
   type AgentDefinition,
   type LineFormat,
@@ -25,6 +26,8 @@ import { compileTemplate } from '../definition/template.js';
 import { openBrace } from './json-scanner.js';
 import { JsonValues } from './json-values.js';
 import { joinLines, MultilineRecords, type TextRange } from './line-framing.js';
+import { headersOf } from './table-headers.js';
+import { TableRowParser } from './table-rows.js';
 
 /** A field of the described record. */
 export interface DescribedField {
@@ -70,7 +73,8 @@ export interface DescribeOptions {
 
 /**
  * Decodes `line` into a record of an agent, with the same decoder that loading uses. With `multiline` it may have the lines
- * of one record. Throws `invalid` for text of several records, and for an agent that reads no lines.
+ * of one record, and for a table the header before a row. Throws `invalid` for text of several records, and for an agent that
+ * reads no lines.
  */
 export function describeLine(
   definition: AgentDefinition,
@@ -94,6 +98,8 @@ export function describeLine(
     rejection = reason;
   });
   if (rejection !== null) return { outcome: 'rejected', reason: rejection, continues };
+  if (isTable(lines) && builder.rows > 1)
+    throw new LogstrataError('invalid', 'the text has more than one row; give one, behind its header');
   if (builder.rows === 0) return { outcome: 'blank', continues };
   const records = builder.rows;
   const batch = builder.finish();
@@ -132,6 +138,7 @@ function firstRecord(lines: LineFormat, bytes: Uint8Array): TextRange {
     return { bytes: record, start: 0, end: record.length };
   }
   const text = joinLines(bytes, 0, bytes.length);
+  if (isTable(lines)) return text;
   const parser = createParser(lines, []);
   const isOne = parser.parse(text.bytes, text.start, text.end, true, new ParsedLine(0)) === null;
   const several = isOne ? null : parser.several?.(text.bytes, text.start, text.end);
@@ -141,7 +148,7 @@ function firstRecord(lines: LineFormat, bytes: Uint8Array): TextRange {
 /** Throws `invalid` for text of several records. Returns whether its first line does not begin one. */
 function requireOneRecord(lines: LineFormat, bytes: Uint8Array): boolean {
   const { multiline, values } = lines;
-  if (values !== undefined || isOfContainers(lines)) return false;
+  if (values !== undefined || isOfContainers(lines) || isTable(lines)) return false;
   if (multiline === undefined) {
     if (!bytes.includes(0x0a)) return false;
     throw new LogstrataError(
@@ -186,17 +193,23 @@ function partsOfContainer(
 }
 
 function parsedFields(
-  { fields }: AgentDefinition,
+  definition: AgentDefinition,
   lines: LineFormat,
-  { bytes, start, end }: TextRange,
+  text: TextRange,
   captures: ReadonlyMap<string, string>,
 ): ParsedField[] {
-  const ofLine = partsOf(lines, bytes.subarray(start, end));
+  const { fields } = definition;
+  const row = headersOf(definition)?.lastRows(text);
+  const { bytes, start, end } = row ?? text;
+  const ofLine =
+    row === undefined ? partsOf(lines, bytes.subarray(start, end)) : [...new Set(row.header.names)];
   const sources = new Set(fields.flatMap(sourcesOf));
   ofLine.forEach((name) => sources.delete(name));
   const names = [...ofLine, ...sources];
   const line = new ParsedLine(names.length);
-  createParser(lines, names).parse(bytes, start, end, true, line);
+  const parser = createParser(lines, names);
+  if (parser instanceof TableRowParser && row !== undefined) parser.useHeader(row.header);
+  parser.parse(bytes, start, end, true, line);
   const parts = names.map((name, i): ParsedField => ({ name, text: line.text(i) ?? null }));
   // Among the fields' sources that are not keys of the line itself, those with a text are paths.
   const found = parts.filter(({ text }, i) => i < ofLine.length || text !== null);
@@ -204,7 +217,7 @@ function parsedFields(
   return [...found.filter(({ name }) => !captures.has(name)), ...ofName];
 }
 
-/** The names of the parts of a line that the decoder accepts. */
+/** The names of the parts of a line that the decoder accepts; of a row, its header has them. */
 function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
   switch (lines.format) {
     case 'plain':

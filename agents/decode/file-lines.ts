@@ -16,8 +16,10 @@ import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from './
 import { recordEndsOf } from './record-ends.js';
 import { compilePattern } from '../../engine/patterns/compile-pattern.js';
 import type { AgentDefinition } from '../definition/definition.js';
-import type { SourceCursor } from '../sources/source-cursor.js';
+import { reopenAt, type SourceCursor } from '../sources/source-cursor.js';
+import { type Reading, readingOf } from '../sources/source-position.js';
 import { stopFlagOf, type SignalFlag } from './stop-flag.js';
+import { headersOf, readingBehind, type TableHeaders } from './table-headers.js';
 import type { Written } from '../definition/timestamp.js';
 
 /** Allocates and reuses the buffers that lines are read into. */
@@ -119,6 +121,9 @@ export class FileLines {
   private readonly stopping: SignalFlag;
   private readonly settings: DecodeSettings;
   private continuesLine: boolean;
+  /** What must be known to read on behind what was read; undefined where nothing must be. */
+  reading: Reading | undefined;
+  private readonly headers: TableHeaders | null;
 
   constructor(
     private readonly source: SourceCursor,
@@ -147,6 +152,7 @@ export class FileLines {
     this.depth = 2 * (this.workers?.threads ?? 0);
     this.endsInLine = source.known?.endsInLine ?? false;
     this.continuesLine = this.endsInLine;
+    this.headers = headersOf(decode.definition);
   }
 
   /** Reads to the end. When it returns or throws, all shared memory has been released. */
@@ -166,6 +172,7 @@ export class FileLines {
 
   private async read(): Promise<void> {
     const { source } = this;
+    this.reading = await this.readingThere();
     for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
       this.options.signal?.throwIfAborted();
       // This record is being written just now; the next load takes it as a whole.
@@ -179,10 +186,29 @@ export class FileLines {
     await finishInOrder(this.decoding);
   }
 
+  /** What must be known at the source's position. Where the checkpoint does not say, the content before it is read once more. */
+  private async readingThere(): Promise<Reading | undefined> {
+    const { source, headers, options } = this;
+    const { known, offset } = source;
+    if (headers === null || offset === 0) return undefined;
+    const stored = known === null ? undefined : readingOf(known);
+    if (stored !== undefined) return stored;
+    const again = await reopenAt(source, null, () => options.signal?.throwIfAborted());
+    try {
+      again.endAt(offset);
+      return (await readingBehind(options.decode.definition, again)).reading;
+    } finally {
+      await again.close();
+    }
+  }
+
   /** Has a frame decoded, and passes the result to the consumer; with threads, the next frames are read meanwhile. */
   private async decodeFrame(frame: Frame): Promise<void> {
     const { captures, writtenAt } = this.options;
-    const { continuesLine } = this;
+    const { continuesLine, reading } = this;
+    // Before its bytes go to a thread: the next frame is decoded at the same time.
+    if (this.headers !== null && frame.kind !== 'long')
+      this.reading = this.headers.behind(frame.bytes, { start: 0, end: frame.end, reading, continuesLine });
     const lines = this.linesOf(frame);
     this.continuesLine = false;
     if (frame.kind === 'long') {
@@ -192,7 +218,7 @@ export class FileLines {
     }
     const { end, base } = lines;
     const written = writtenAt(base);
-    const ranges = [{ start: 0, end, captures, written, continuesLine }];
+    const ranges = [{ start: 0, end, captures, written, continuesLine, reading }];
     await startInOrder(
       this.decoding,
       this.depth,

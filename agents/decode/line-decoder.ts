@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type BatchBuilder, firstIndex, repairUtf8 } from '../../engine/index.js';
+import type { Reading } from '../sources/source-position.js';
 import type { StopFlag } from './stop-flag.js';
 import type { UnreadableField, ValueCounters, ValueTally } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
@@ -13,9 +14,15 @@ import { patternStepsMax } from '../definition/pattern-automaton.js';
 
 /**
  * Called for a line that is not a record; bytes[lineStart, lineEnd) is the line without its line end. `text` is kept instead of
- * these bytes, if it is given; it is not changed afterwards.
+ * these bytes, if it is given, and `before` before it, without which it can't be decoded again; they are not changed afterwards.
  */
-export type RejectLine = (reason: string, lineStart: number, lineEnd: number, text?: Uint8Array) => void;
+export type RejectLine = (
+  reason: string,
+  lineStart: number,
+  lineEnd: number,
+  text?: Uint8Array,
+  before?: Uint8Array,
+) => void;
 
 /** The same for a text whose position its caller knows. */
 export type RejectText = (reason: string, text?: Uint8Array) => void;
@@ -25,6 +32,8 @@ export interface LinesOrigin {
   /** Parsed fields from the file's name; they take precedence over the line's. */
   readonly captures: ReadonlyMap<string, string>;
   readonly written: Written;
+  /** What must be known to decode them; undefined where nothing must be, or they are the first ones. */
+  readonly reading?: Reading | undefined;
   /** Once the flag is set, decoding throws `cancelled` before the next line. */
   readonly stop?: StopFlag | undefined;
 }
@@ -40,6 +49,8 @@ export interface RecordDecoder {
   use(origin: LinesOrigin): void;
   /** State of the guessing of years after the last line, to be passed on in the `Written` of the following lines. */
   readonly years: NonNullable<Written['years']>;
+  /** What must be known to decode the following lines; absent where lines do not change it. */
+  readonly reading?: Reading;
   /** Counts since the decoder was created. */
   readonly counters: Readonly<ValueCounters> & {
     /** Returns the fields with unreadable values since the last call. */

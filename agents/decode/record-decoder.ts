@@ -13,6 +13,7 @@ import { ContainerDecoder, ContainerRecords } from './container-records.js';
 import { planColumn, type FieldOrigin, ColumnarDecoder } from './columnar-decoder.js';
 import {
   isOfContainers,
+  isTable,
   lineFormatOf,
   type AgentDefinition,
   type LineFormat,
@@ -25,7 +26,6 @@ import { OtlpLineParser } from './otlp-lines.js';
 import {
   LogfmtLineParser,
   MultilineDecoder,
-  type RecordTextDecoder,
   PlainLineParser,
   type LinesOrigin,
   type RecordDecoder,
@@ -33,6 +33,10 @@ import {
   type RejectText,
 } from './line-decoder.js';
 import { type GivenParts, Kind, ParsedLine, type LineParser } from './parsed-line.js';
+import { TableDecoder, type RowDecoder } from './table-decoder.js';
+import { TableHeaders } from './table-headers.js';
+import { type TableHeader, TableRowParser } from './table-rows.js';
+import { rowSteps } from './table-steps.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
 import { ValueTally, FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
@@ -84,6 +88,10 @@ export function createRecordDecoder(
   }
   const lines = new LineDecoder(definition, file, options);
   if (file.values !== undefined) return new JsonValuesDecoder(lines, new JsonValues(file.values.records));
+  if (isTable(file)) {
+    const { fields } = definition;
+    return new TableDecoder(lines, new TableHeaders(file, fields), fields, options);
+  }
   return file.multiline === undefined
     ? lines
     : new MultilineDecoder(lines, new MultilineRecords(file.multiline));
@@ -100,7 +108,7 @@ export function textFormatOf({ payload = 'plain', regex = '' }: LineFormat): Lin
 /** Text size from which it pays to prepare a columnar decoder again after the file's captures have changed. */
 const columnarBytesMin = 256 * 1024;
 
-class LineDecoder implements RecordTextDecoder {
+class LineDecoder implements RowDecoder {
   readonly counters = new ValueTally();
   readonly #parser: LineParser;
   #columnar: ColumnarDecoder | null;
@@ -149,7 +157,7 @@ class LineDecoder implements RecordTextDecoder {
     this.#givenPlaces = given?.names.map(placeOf) ?? [];
     this.#writers = definition.fields.map((field, i) => {
       const counters = new FieldCounters(this.counters, i);
-      return createFieldWriter(field, placeOf, { timezone, counters });
+      return createFieldWriter(field, placeOf, { timezone, counters, decimal: file.decimal });
     });
     this.#undated = this.#writers.flatMap(({ undated }) => undated ?? []);
     this.#useWritten(options.written);
@@ -168,13 +176,15 @@ class LineDecoder implements RecordTextDecoder {
     fromLine: readonly string[],
     captures: ReadonlyMap<string, string>,
   ): ColumnarDecoder | null {
-    const splitter = createSplitter(file, fromLine);
+    const splitter = createSplitter(file, fromLine, this.#parser);
     if (splitter === null) return null;
     const originOf = (name: string): FieldOrigin => {
       const text = captures.get(name);
       return text === undefined ? { inLine: fromLine.indexOf(name) } : { text: Buffer.from(text) };
     };
-    const plans = fields.map((field) => planColumn(field, originOf));
+    const plans = fields.map((field) =>
+      field.type === 'float' && file.decimal !== undefined ? null : planColumn(field, originOf),
+    );
     const written = fields.flatMap((field, i) => {
       if (plans[i] !== null) return [];
       const places = sourcesOf(field).map((name) => fromLine.indexOf(name));
@@ -195,6 +205,17 @@ class LineDecoder implements RecordTextDecoder {
     this.#useCaptures(captures);
     this.#useWritten(written);
     this.#stop = stop;
+  }
+
+  useHeader(header: TableHeader): void {
+    assert(this.#parser instanceof TableRowParser, 'only tables have headers');
+    this.#parser.useHeader(header);
+    this.#columnar = null;
+    this.#columnarIsStale = true;
+  }
+
+  addLacking(field: number, header: string): void {
+    this.counters.addLacking(field, header);
   }
 
   #useCaptures(captures: ReadonlyMap<string, string>): void {
@@ -285,8 +306,7 @@ class LineDecoder implements RecordTextDecoder {
   ): boolean {
     requireGoing(this.#stop);
     const parser = this.#parser;
-    const start = textStart(bytes, lineStart, end);
-    for (let at = lineStart; at < start; at++) if (bytes[at] === 0) this.counters.nulBytes++;
+    const start = this.skipNuls(bytes, lineStart, end);
     if (end - start > lineBytesMax) {
       reject(`has ${end - start} bytes, more than ${lineBytesMax}`, start, end);
       return true;
@@ -360,6 +380,12 @@ class LineDecoder implements RecordTextDecoder {
     return null;
   }
 
+  skipNuls(bytes: Uint8Array, lineStart: number, end: number): number {
+    const start = textStart(bytes, lineStart, end);
+    for (let at = lineStart; at < start; at++) if (bytes[at] === 0) this.counters.nulBytes++;
+    return start;
+  }
+
   #writeFields(): string | null {
     const writers = this.#writers;
     this.#line.templateWork.begin();
@@ -386,14 +412,22 @@ export function createParser(file: LineFormat, names: readonly string[]): LinePa
       return createParser(textFormatOf(file), names);
     case 'logfmt':
       return new LogfmtLineParser(names);
+    case 'csv':
+    case 'tsv':
+    case 'w3c':
+      return new TableRowParser(names);
   }
 }
 
 /**
- * Creates the splitter that takes many lines apart at once. Null for logfmt and OTLP, and for a pattern that needs more than
- * searching delimiters.
+ * Creates the splitter that takes many lines apart at once; for a table, under the header in force. Null for logfmt and OTLP,
+ * and for a pattern that needs more than searching delimiters.
  */
-function createSplitter(file: LineFormat, names: readonly string[]): LineSplitter | null {
+function createSplitter(file: LineFormat, names: readonly string[], parser: LineParser): LineSplitter | null {
+  if (parser instanceof TableRowParser) {
+    const steps = rowSteps(parser.header, parser.fields);
+    return steps === null ? null : new DelimitedLineSplitter(steps, names.length);
+  }
   switch (file.format) {
     case 'plain': {
       const steps = delimitedSteps(file.regex ?? '', names);

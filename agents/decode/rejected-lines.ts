@@ -1,5 +1,6 @@
 import { lineBytesMax, type RejectedLine } from '../../engine/index.js';
 import { type AgentDefinition, hasUndatedTimes } from '../definition/definition.js';
+import type { RejectLine } from './line-decoder.js';
 import type { LongFrame } from './line-framing.js';
 
 /** Lines that became no record: line i is bytes[starts[i], ends[i]). Parallel lists, because there may be very many lines. */
@@ -7,17 +8,21 @@ export interface RejectedPlaces {
   readonly reasons: readonly string[];
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** What is kept of line i where it is not its bytes: without what is masked, in UTF-8, or with the lines that it needs to be decoded again. */
+  /** What is kept of line i where it is not its bytes: without what is masked, or in UTF-8. */
   readonly texts: readonly (Uint8Array | undefined)[];
+  /** What is kept before it, because it can't be decoded again without that: lines, each with its line end. */
+  readonly befores?: readonly (Uint8Array | undefined)[];
 }
 
-/** What is kept of rejected line i. A view, not a copy. */
+/** What is kept of rejected line i. A view, not a copy, unless something is kept before it. */
 export function rejectedText(
-  { starts, ends, texts }: RejectedPlaces,
+  { starts, ends, texts, befores }: RejectedPlaces,
   i: number,
   bytes: Uint8Array,
 ): Uint8Array {
-  return texts[i] ?? bytes.subarray(starts[i], ends[i]);
+  const line = texts[i] ?? bytes.subarray(starts[i], ends[i]);
+  const before = befores?.[i];
+  return before === undefined ? line : Buffer.concat([before, line]);
 }
 
 /** Collects the lines of one range that become no record. */
@@ -27,13 +32,15 @@ export class RejectedLines {
     starts: [] as number[],
     ends: [] as number[],
     texts: [] as (Uint8Array | undefined)[],
+    befores: [] as (Uint8Array | undefined)[],
   };
 
   /** Adds the line at bytes[start, end), of which `text` is kept if it is given. Only the beginning of an overlong line is kept. */
-  readonly add = (reason: string, start: number, end: number, text?: Uint8Array): void => {
-    const { reasons, starts, ends, texts } = this.places;
+  readonly add: RejectLine = (reason, start, end, text, before) => {
+    const { reasons, starts, ends, texts, befores } = this.places;
     const lengthBytes = text?.length ?? end - start;
     const tooLong = lengthBytes > lineBytesMax;
+    if (before !== undefined) befores[reasons.length] = before;
     reasons.push(tooLong ? longLineReason(lengthBytes) : reason);
     starts.push(start);
     ends.push(tooLong && text === undefined ? start + lineBytesMax : end);
@@ -87,7 +94,7 @@ export interface RejectedOrigin {
 }
 
 /**
- * Converts rejected lines to the form in which they are stored. Each `line` is a view, not a copy. Where the
+ * Converts rejected lines to the form in which they are stored. A `line` may be a view, not a copy. Where the
  * agent's times lack the year or the date, a line gets the time when it was written, so that it can be decoded later.
  */
 export function* toRejectedLines(

@@ -181,10 +181,24 @@ export interface UnreadableField {
   readonly values: number;
   /** The first unreadable text that is not `isNoValue`, if there is one, or its beginning. */
   readonly example: string;
+  /** The first header of a table that lacks the field's column, or its beginning. */
+  readonly lackedBy?: string;
+}
+
+/** Says that no column gives a field its values. */
+export function describeLacking(
+  { field, lackedBy }: UnreadableField,
+  fields: readonly Pick<FieldDefinition, 'name' | 'source'>[],
+): string {
+  const { name, source } = fields[field]!;
+  return `${name} is null where the header has no column ${JSON.stringify(source)}, such as ${JSON.stringify(lackedBy)}`;
 }
 
 /** Limit on the bytes of an example; a longer text is cut. */
 const exampleBytesMax = 60;
+
+/** Limit on the characters of a header that lacks a column. */
+const headerShownMax = 200;
 
 /** Whether an unreadable text is how logs write that there is no value: a dash or nothing. */
 export function isNoValue(example: string): boolean {
@@ -197,6 +211,7 @@ export class ValueTally implements ValueCounters {
   replacedBytes = 0;
   nulBytes = 0;
   readonly #fields = new Map<number, { values: number; readonly example: string }>();
+  readonly #lackedBy = new Map<number, string>();
   /** Fields counted since the beginning of a line that may be dropped; null outside such a line. */
   #ofLine: number[] | null = null;
   #before = { unreadableValues: 0, replacedBytes: 0 };
@@ -214,6 +229,13 @@ export class ValueTally implements ValueCounters {
     const text = Buffer.from(source.subarray(start, Math.min(end, start + exampleBytesMax))).toString();
     const example = end - start > exampleBytesMax ? `${text}…` : text;
     this.#fields.set(field, { values: 1 + (known?.values ?? 0), example });
+  }
+
+  /** Notes that a header lacks the column of a field. */
+  addLacking(field: number, header: string): void {
+    if (this.#lackedBy.has(field)) return;
+    const shown = header.length > headerShownMax ? `${header.slice(0, headerShownMax)}…` : header;
+    this.#lackedBy.set(field, shown);
   }
 
   /** Begins a line whose counts may have to be dropped, because it is decoded again elsewhere. */
@@ -239,11 +261,18 @@ export class ValueTally implements ValueCounters {
     this.#ofLine = null;
   }
 
-  /** Returns the fields with unreadable values since the last call. */
+  /** Returns the fields with unreadable values, or without a column, since the last call. */
   takeFields(): UnreadableField[] {
+    const lacking = [...this.#lackedBy].map(([field, lackedBy]) => ({
+      field,
+      values: 0,
+      example: '',
+      lackedBy,
+    }));
     const fields = [...this.#fields].map(([field, { values, example }]) => ({ field, values, example }));
     this.#fields.clear();
-    return fields;
+    this.#lackedBy.clear();
+    return [...joinUnreadable(joinUnreadable(new Map(), lacking), fields).values()];
   }
 }
 
@@ -257,7 +286,7 @@ export function joinUnreadable(
     if (known === undefined) into.set(each.field, each);
     else {
       const { example } = isNoValue(known.example) ? each : known;
-      into.set(each.field, { ...known, example, values: known.values + each.values });
+      into.set(each.field, { ...each, ...known, example, values: known.values + each.values });
     }
   }
   return into;
@@ -286,6 +315,8 @@ export interface WriterOptions {
   /** Time zone of timestamps that have none. */
   readonly timezone: string;
   readonly counters: FieldCounters;
+  /** The character before the fraction of a `float`; a point if omitted. */
+  readonly decimal?: string | undefined;
 }
 
 /** Counts unreadable and repaired values of one field. */
@@ -311,9 +342,10 @@ export class FieldCounters {
 export function createValueWriter(
   { type }: FieldDefinition,
   place: number,
-  { counters }: Pick<WriterOptions, 'counters'>,
+  { counters, decimal }: Pick<WriterOptions, 'counters' | 'decimal'>,
 ): FieldWriter {
-  return new ValueWriter(setters[type], place, counters);
+  const set = type === 'float' && decimal === ',' ? setFloatWithComma : setters[type];
+  return new ValueWriter(set, place, counters);
 }
 
 /** The column as an `int` or `time` column; any other kind is a bug. */
@@ -415,6 +447,13 @@ function setFloatOf(line: ParsedLine, place: number, column: ColumnBuilder): boo
     line.kinds[place] !== Kind.other &&
     setFloat(line.sources[place]!, line.starts[place]!, line.ends[place]!, floatColumn(column))
   );
+}
+
+/** Sets a float from a text with a comma before the fraction. In such texts a point may separate thousands, so it is not readable. */
+function setFloatWithComma(line: ParsedLine, place: number, column: ColumnBuilder): boolean {
+  const text = bytesText(line.sources[place]!, line.starts[place]!, line.ends[place]!);
+  const bytes = Buffer.from(text.replace(',', '.'));
+  return !text.includes('.') && setFloat(bytes, 0, bytes.length, floatColumn(column));
 }
 
 function setText(line: ParsedLine, place: number, column: ColumnBuilder, counters: FieldCounters): boolean {

@@ -4,6 +4,7 @@ import { byteSizeShape, parseByteSize, parseDuration, durationShape, within } fr
 import {
   containerParts,
   isOfContainers,
+  isTable,
   type FileInput,
   type LineFormat,
   type Multiline,
@@ -16,10 +17,18 @@ import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import type { YamlSection } from './yaml.js';
 
 /** The keys that say how lines are read. */
-export const lineKeys = ['payload', 'regex', 'multiline', 'records'];
+export const lineKeys = [
+  'payload',
+  'regex',
+  'multiline',
+  'records',
+  'columns',
+  'separator',
+  'decimal',
+] as const;
 
 /** The formats of lines. */
-export const lineFormats = ['plain', 'json', 'logfmt', 'otlp', 'docker', 'cri'] as const;
+export const lineFormats = ['plain', 'json', 'logfmt', 'otlp', 'docker', 'cri', 'csv', 'tsv', 'w3c'] as const;
 
 const fileKeys = ['path', 'format', ...lineKeys, 'rotate'];
 
@@ -73,15 +82,55 @@ export function readLineFormat(
   const multiline = values === undefined ? readMultiline(section) : undefined;
   if (format === 'otlp' && multiline !== undefined)
     section.problem('multiline', 'multiline is not for the format otlp: its lines are whole');
+  const table = readTable(section, format);
   if (format === undefined) return { format, sources: undefined };
   const own = ofContainers && regex === undefined ? [] : captures;
   const attributes = format === 'docker' ? ['container.attrs.NAME'] : [];
   const given = ofContainers ? [...containerParts, ...attributes] : [];
-  const sources = textFormat === 'plain' && own !== undefined ? [...own, ...given] : undefined;
+  const sources = textFormat === 'plain' && own !== undefined ? [...own, ...given] : table.columns;
   return {
-    format: { format, payload: ofContainers ? payload : undefined, regex, multiline, values },
+    format: { format, payload: ofContainers ? payload : undefined, regex, multiline, values, ...table },
     sources,
   };
+}
+
+/** Reads how the rows of a table are written. */
+function readTable(
+  section: YamlSection,
+  format: LineFormat['format'] | undefined,
+): Pick<LineFormat, 'columns' | 'separator' | 'decimal'> {
+  const of = (
+    key: (typeof lineKeys)[number],
+    formats: readonly LineFormat['format'][],
+    why: string,
+  ): void => {
+    if (section.has(key) && format !== undefined && !formats.includes(format))
+      section.problem(key, `${key} is only for the format ${formats.join(' and ')}; ${why}`);
+  };
+  of('columns', ['csv', 'tsv'], 'other formats have the names in their lines, or in the regex');
+  of('separator', ['csv'], 'tsv has tabs, and w3c says itself what it has');
+  of('decimal', ['csv'], 'other formats write numbers with a point');
+  if (format !== undefined && isTable({ format }) && section.has('multiline'))
+    section.problem(
+      'multiline',
+      `multiline is not for tables; in csv, quotation marks keep the lines of a value together`,
+    );
+  const columns = section.texts('columns');
+  const twice = columns?.find((name, i) => columns.indexOf(name) < i);
+  if (section.has('columns') && (columns?.length === 0 || twice !== undefined))
+    section.problem(
+      'columns',
+      twice === undefined
+        ? 'columns is empty: name at least one'
+        : `columns has ${JSON.stringify(twice)} twice`,
+    );
+  const separator = section.parsed('separator', "one ASCII character, such as ';' or '\\t'", (text) =>
+    text === '\\t' ? '\t' : /^[\t !#-~]$/.test(text) ? text : undefined,
+  );
+  const decimal = section.oneOf('decimal', [',', '.']);
+  if (decimal === ',' && section.has('format') && (separator ?? ',') === ',' && format === 'csv')
+    section.problem('decimal', "decimal is also the separator: add separator: ';'");
+  return { columns, separator, decimal: decimal === '.' ? undefined : decimal };
 }
 
 /** A record normally ends when the next one begins. An exception and its stack trace are written at once, so one second is ample. */

@@ -59,8 +59,8 @@ export interface FieldDefinition {
 
 /** Format of lines. */
 export interface LineFormat {
-  /** `docker` and `cri` are logs of containers, whose texts have the format `payload`. */
-  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp' | 'docker' | 'cri';
+  /** `docker` and `cri` are logs of containers, whose texts have the format `payload`; the last three are tables. */
+  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp' | 'docker' | 'cri' | 'csv' | 'tsv' | 'w3c';
   readonly payload?: 'plain' | 'json' | 'logfmt' | undefined;
   /** RE2 expression of a line, or of a container's text, for `plain` only. Its named captures are the parsed fields. */
   readonly regex?: string | undefined;
@@ -68,6 +68,17 @@ export interface LineFormat {
   readonly multiline?: Multiline | undefined;
   /** Records are values of JSON, whatever the lines. `records` is the path of the array with them; empty for none. */
   readonly values?: { readonly records: readonly string[] } | undefined;
+  /** Names of a table's columns, for files without a header; `csv` and `tsv` only. */
+  readonly columns?: readonly string[] | undefined;
+  /** For `csv`: the ASCII character between values; absent for a comma. */
+  readonly separator?: string | undefined;
+  /** For `csv`: the character before the fraction of a `float`; absent for a point. */
+  readonly decimal?: string | undefined;
+}
+
+/** Whether lines of a format are rows of a table. */
+export function isTable({ format }: Pick<LineFormat, 'format'>): boolean {
+  return format === 'csv' || format === 'tsv' || format === 'w3c';
 }
 
 /** Logs to follow: their folder, names and format. */

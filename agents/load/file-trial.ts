@@ -209,7 +209,7 @@ class TrialReading implements FrameConsumer {
   take({ bytes, end }: FileFrame, decoded: DecodedBatch, isLast: boolean): Promise<void> {
     const { batch, unreadable, replacedBytes } = decoded;
     this.replacedBytes += replacedBytes;
-    for (const each of unreadable) this.fields[each.field]!.addUnreadable(each);
+    for (const each of unreadable) if (each.values > 0) this.fields[each.field]!.addUnreadable(each);
     if (batch !== null) {
       this.records += batch.length;
       this.fields.forEach((field, i) => field.addColumn(batch, i));

@@ -25,7 +25,7 @@ import {
   type FrameConsumer,
 } from '../decode/file-lines.js';
 import type { DecodedBatch } from '../decode/lent-decoding.js';
-import { headIdentity, sha256 } from '../sources/source-position.js';
+import { headIdentity, type Reading, readingText, sha256 } from '../sources/source-position.js';
 import { openAtKnownEnd, reopenAt, type SourceCursor, type EqualFiles } from '../sources/source-cursor.js';
 import {
   isUndated,
@@ -258,6 +258,7 @@ export async function readPartInto(
 class FileReading implements FrameConsumer {
   private lastTimeMs: number | null;
   private endsInLine = false;
+  private reading: Reading | undefined;
   /** Number of the field that places records, or -1. */
   private readonly placed: number;
   /** Bytes that its rejected lines may still take. */
@@ -317,6 +318,7 @@ class FileReading implements FrameConsumer {
     const lines = new FileLines(source, { ...options, decode, writtenAt }, this);
     await lines.run();
     this.endsInLine = lines.endsInLine;
+    this.reading = lines.reading;
   }
 
   private progress(phase: LoadProgress['phase'], fileBytesRead: number): void {
@@ -379,6 +381,7 @@ class FileReading implements FrameConsumer {
       lastTimeMs,
       records: (known?.records ?? 0) + job.tally.records,
       rejected: (known?.rejected ?? 0) + job.tally.rejected,
+      ...readingText(this.reading),
     };
   }
 
@@ -396,7 +399,7 @@ class FileReading implements FrameConsumer {
 /** The fields of a checkpoint that give the end of a part of a source. */
 export function asUntil(checkpoint: Checkpoint): Checkpoint {
   const { continues: _, tailHash: _tail, inode: _inode, ...rest } = checkpoint;
-  const { packedInode: _packedInode, packedBytes: _packedBytes, ...until } = rest;
+  const { packedInode: _packedInode, packedBytes: _packedBytes, reading: _reading, ...until } = rest;
   return until;
 }
 

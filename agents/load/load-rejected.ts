@@ -31,7 +31,9 @@ import {
 import { streamName } from './load-stream.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import { readColumnPartInto } from './column-file.js';
+import { headersOf, type TableHeaders } from '../decode/table-headers.js';
 import { SourceError } from '../sources/byte-source.js';
+import type { Reading } from '../sources/source-position.js';
 import { knownBeginnings, openPart } from '../sources/source-cursor.js';
 
 /** Options of loading rejected lines. */
@@ -127,16 +129,26 @@ interface Source {
   readonly captures: ReadonlyMap<string, string>;
 }
 
+/** A rejected line that is complete: what is decoded of it, which of a table's row is the row without its header. */
+interface WholeLine {
+  readonly line: RejectedLine;
+  readonly row: Uint8Array;
+  readonly reading: Reading | undefined;
+}
+
 /** Decodes the lines of one file of rejected lines into a session. */
 class RejectedReading {
   private readonly sources = new Map<string, Source>();
+  private readonly headers: TableHeaders | null;
 
   constructor(
     private readonly options: LoadRejectedOptions,
     private readonly settings: DecodeSettings,
     private readonly session: LoadSession,
     private readonly tally: JournalItem['tally'],
-  ) {}
+  ) {
+    this.headers = headersOf(settings.definition);
+  }
 
   async run(entry: RejectedEntry, onProgress: () => void): Promise<void> {
     const { store, signal } = this.options;
@@ -166,20 +178,24 @@ class RejectedReading {
 
   /** Decodes lines of one source. */
   private async decode({ number, captures }: Source, lines: readonly RejectedLine[]): Promise<void> {
-    const whole: RejectedLine[] = [];
-    // An incomplete line never becomes a record, even if what is kept of it matches.
-    for (const line of lines) await (isPartOfLine(line.reason) ? this.reject(line) : whole.push(line));
+    const whole: WholeLine[] = [];
+    for (const line of lines) {
+      const kept = this.headers?.keptRow(line.line) ?? { row: line.line, reading: undefined };
+      // An incomplete line never becomes a record, even if what is kept of it matches. A header is none either.
+      if (isPartOfLine(line.reason) || kept === 'no use') await this.reject(line);
+      else if (kept !== 'header') whole.push({ line, ...kept });
+    }
     // Its own buffer, because it is transferred to a thread and back.
-    let bytes: Uint8Array = new Uint8Array(whole.reduce((sum, { line }) => sum + line.length, 0));
+    let bytes: Uint8Array = new Uint8Array(whole.reduce((sum, { row }) => sum + row.length, 0));
     this.tally.contentBytes += bytes.length;
     let end = 0;
     const nowMs = this.options.now();
-    let left = whole.map(({ line, writtenMs = nowMs }): LineRange => {
-      bytes.set(line, end);
+    let left = whole.map(({ line, row, reading }): LineRange => {
+      bytes.set(row, end);
       const start = end;
-      end += line.length;
-      const written = { byMs: writtenMs };
-      return { start, end, captures, written, continuesLine: false };
+      end += row.length;
+      const written = { byMs: line.writtenMs ?? nowMs };
+      return { start, end, captures, written, continuesLine: false, reading };
     });
     while (left.length > 0) {
       const { settings } = this;
@@ -198,13 +214,13 @@ class RejectedReading {
   }
 
   private async keepRejected(
-    from: RejectedLine,
+    { line: from, row }: WholeLine,
     range: LineRange,
     { rows, rejected }: DecodedRange,
     bytes: Uint8Array,
   ): Promise<void> {
     const { reasons, starts } = rejected;
-    const lineStart = range.end - from.line.length;
+    const lineStart = range.end - row.length;
     for (let i = 0; i < reasons.length; i++) {
       const line = rejectedText(rejected, i, bytes);
       await this.reject({ ...from, reason: reasons[i]!, offset: from.offset + starts[i]! - lineStart, line });

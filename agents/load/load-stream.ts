@@ -21,6 +21,7 @@ import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import { SourceCursor } from '../sources/source-cursor.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
+import type { Reading } from '../sources/source-position.js';
 import type { Written } from '../definition/timestamp.js';
 
 /** Options of loading a stream. */
@@ -110,6 +111,7 @@ class StreamLoad {
   private readonly committed = new LineTally();
   private commits = 0;
   private decodedTo = 0;
+  private reading: Reading | undefined;
 
   constructor(
     private readonly options: LoadStreamOptions,
@@ -189,10 +191,11 @@ class StreamLoad {
     for (let start = 0, reached = 0; start < end; start = reached) {
       // Yield to the event loop between turns, so that slow lines do not keep this thread from handling signals.
       if (start > 0) await setImmediate();
-      this.decoder.use({ captures: noCaptures, written });
+      this.decoder.use({ captures: noCaptures, written, reading: this.reading });
       const range = { start, end, continuesLine: false };
       const decoded = decodeRange(this.decoder, bytes, range, this.builder);
       ({ reached } = decoded);
+      this.reading = decoded.reading;
       this.decodedTo += reached - start;
       await this.hold(frame, decoded.rejected, written);
     }

@@ -145,6 +145,25 @@ export function contentBehind(
   };
 }
 
+/** What must be known of the content before an offset to read it on from there. */
+export interface Reading {
+  /** The header in force, of a table; absent where none has come, or the agent's file has the columns. */
+  readonly header?: string;
+  readonly encoding?: string;
+}
+
+/** The form in which a checkpoint holds what must be known to read on. */
+export function readingText(reading: Reading | undefined): Pick<Checkpoint, 'reading'> {
+  return reading === undefined ? {} : { reading: JSON.stringify(reading) };
+}
+
+/** What must be known to read on from a checkpoint; undefined where it does not say. */
+export function readingOf({ reading }: Pick<Checkpoint, 'reading'>): Reading | undefined {
+  if (reading === undefined) return undefined;
+  const { header, encoding } = JSON.parse(reading) as Reading;
+  return { ...(header === undefined ? {} : { header }), ...(encoding === undefined ? {} : { encoding }) };
+}
+
 /** Up to where a source is stored. Immutable: taking lines gives a new one. */
 export interface SourcePosition extends ContentPosition {
   /** Whether the stored content ends inside a line. */
@@ -158,6 +177,8 @@ export interface SourcePosition extends ContentPosition {
   readonly unseenTo: number;
   /** Size of the compressed file whose content ends at `offset`; null where it is not known, or the file is not compressed. */
   readonly packedBytes: number | null;
+  /** Undefined where nothing must be known to read on, or it is not known. */
+  readonly reading?: Reading | undefined;
 }
 
 /** Position of a source of which nothing is stored. */
@@ -193,6 +214,7 @@ export function positionOf(
     rejected,
     unseenTo,
     packedBytes: null,
+    reading: readingOf(checkpoint),
   };
 }
 
@@ -220,8 +242,19 @@ export function checkpointAt(
   },
 ): Checkpoint {
   const { inode, bornMs } = status;
-  const { offset, head, tail, samples, endsInLine, key, lastTimeMs, records, rejected, packedBytes } =
-    position;
+  const {
+    offset,
+    head,
+    tail,
+    samples,
+    endsInLine,
+    key,
+    lastTimeMs,
+    records,
+    rejected,
+    packedBytes,
+    reading,
+  } = position;
   return {
     ...headIdentity(head),
     contentHash: null,
@@ -238,5 +271,6 @@ export function checkpointAt(
     lastTimeMs,
     records,
     rejected,
+    ...readingText(reading),
   };
 }

@@ -16,6 +16,7 @@ import {
 } from '../../agents/definition/definition.js';
 import { EqualFiles } from '../../agents/sources/source-cursor.js';
 import { formatOf } from '../../agents/load/load-file.js';
+import { describeLacking } from '../../agents/decode/value-writer.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { loadRejected } from '../../agents/load/load-rejected.js';
 import type { FileReport, LoadEvent, LoadProgress, LoadSummary } from '../../agents/load/load-report.js';
@@ -211,6 +212,7 @@ function describeLosses(
       `${formatCounted(unreadableValues, 'value')} did not fit the type of ${unreadableValues === 1 ? 'its field' : 'their fields'} and became null:`,
       ...describeUnreadable(counts.unreadable, fields),
     ],
+    counts.unreadable.flatMap((each) => (each.lackedBy === undefined ? [] : [describeLacking(each, fields)])),
     replacedBytes > 0 &&
       `${formatCounted(replacedBytes, 'byte sequence')} that ${replacedBytes === 1 ? 'was' : 'were'} not UTF-8 became U+FFFD`,
     nulBytes > 0 &&
@@ -225,7 +227,7 @@ function describeUnreadable(
   unreadable: LoadSummary['unreadable'],
   fields: readonly FieldDefinition[],
 ): string[] {
-  const most = unreadable.toSorted((a, b) => b.values - a.values);
+  const most = unreadable.filter(({ values }) => values > 0).toSorted((a, b) => b.values - a.values);
   const lines = most.slice(0, fieldsShownMax).map(({ field, values, example }) => {
     const { name, type } = fields[field]!;
     return `  ${name} (${type}): ${formatCount(values)}, the first of them ${JSON.stringify(example)}`;

@@ -1,8 +1,17 @@
 import { type Checkpoint, columnValue, placementField } from '../../../engine/index.js';
-import { alike, headBytesMax, samplesOf, tailBytesMax, sha256 } from '../../sources/source-position.js';
 import { isOfContainers, type FileInput } from '../../definition/definition.js';
 import { ContainerRecords } from '../../decode/container-records.js';
-import type { DecodeSettings } from '../../decode/decode-task.js';
+import { headersOf } from '../../decode/table-headers.js';
+import {
+  alike,
+  headBytesMax,
+  type Reading,
+  readingOf,
+  samplesOf,
+  tailBytesMax,
+  sha256,
+} from '../../sources/source-position.js';
+import type { DecodeSettings, LineRange } from '../../decode/decode-task.js';
 import { decodeLines } from '../../decode/lent-decoding.js';
 import { readAt, type FileStatus, type LogHandle } from './log-files.js';
 
@@ -45,6 +54,8 @@ export interface LineTimes {
   /** Field values from the file's name. */
   readonly captures: ReadonlyMap<string, string>;
   readonly nowMs: number;
+  /** What must be known where the lines begin; undefined at the beginning of content. */
+  readonly reading?: Reading | undefined;
 }
 
 /**
@@ -79,7 +90,8 @@ export async function findCutBack(
   const end = sinceBytes < sizeBytes ? await lineStart(handle, sinceBytes) : sizeBytes;
   for (let bytes = firstSearchBytes; bytes <= unstoredBytesMax; bytes *= 4) {
     const from = Math.max(0, end - bytes);
-    const offset = await firstLater(handle, from, end, lastTimeMs, reading);
+    const there = { ...reading, reading: from === 0 ? undefined : readingOf(known) };
+    const offset = await firstLater(handle, from, end, lastTimeMs, there);
     if (offset === 'undated') return undated;
     if (offset !== null) return { known, offset, isDated: true, isBeginning };
     if (from === 0) return null;
@@ -105,7 +117,8 @@ async function firstLater(
   if (last < 0) return times.every((timeMs) => timeMs === null) ? 'undated' : null;
   // In a multi-line record, only the first line has a time.
   const file = reading.settings.definition.file!;
-  const isMultiline = (file.multiline ?? file.values) !== undefined && !isOfContainers(file);
+  const hasLines = (file.multiline ?? file.values) !== undefined || file.format === 'csv';
+  const isMultiline = hasLines && !isOfContainers(file);
   const next = isMultiline ? times.findIndex((timeMs, i) => i > last && timeMs !== null) : last + 1;
   return from + (lines[next]?.start ?? bytes.length);
 }
@@ -153,18 +166,20 @@ function joinedLines(bytes: Uint8Array, lines: readonly Line[], file: FileInput)
 async function timesOf(
   bytes: Uint8Array,
   lines: readonly Line[],
-  { settings, captures, nowMs }: LineTimes,
+  { settings, captures, nowMs, reading }: LineTimes,
 ): Promise<(number | null)[]> {
   const times: (number | null)[] = [];
+  const headers = headersOf(settings.definition);
+  let known = reading;
+  const lineRanges = lines.map((line): LineRange => {
+    const range = { ...line, captures, continuesLine: false, written: { byMs: nowMs }, reading: known };
+    if (headers !== null) known = headers.behind(bytes, range);
+    return range;
+  });
   const field = placementField(settings.definition.schema);
   // A call decodes as many lines as fit into a batch.
   while (times.length < lines.length) {
-    const ranges = lines.slice(times.length).map((line) => ({
-      ...line,
-      captures,
-      continuesLine: false,
-      written: { byMs: nowMs },
-    }));
+    const ranges = lineRanges.slice(times.length);
     const { ranges: done, batch } = await decodeLines(null, { settings, ranges }, bytes, null);
     let row = 0;
     for (const { rows } of done) {
@@ -207,7 +222,8 @@ export async function findTrimmed(
       const tail = bytes.subarray(end - tailBytesMax, end);
       const known = tail.at(-1) === lineFeed ? byTail.get(sha256(tail)) : undefined;
       if (known === undefined || tries++ > triesMax) continue;
-      const times = await timesIn(bytes.subarray(Math.max(0, end - datedBytesMax), end), reading);
+      const there = { ...reading, reading: readingOf(known) };
+      const times = await timesIn(bytes.subarray(Math.max(0, end - datedBytesMax), end), there);
       if (times.at(-1) === known.lastTimeMs) return { known, offset: from + end };
     }
     to = from + tailBytesMax - 1;

@@ -2,6 +2,7 @@ import { type Checkpoint, checkpointKey, ContentHash, placementField } from '../
 import type { RecordEnds } from '../../decode/line-framing.js';
 import { candidatesOf, isBeginningOf, isCompressed, knownBeginnings } from '../../sources/source-cursor.js';
 import type { DecodeSettings } from '../../decode/decode-task.js';
+import { headersOf, readingBehind } from '../../decode/table-headers.js';
 import { timeSlackMs } from './agent-files.js';
 import { CompressedSource, type SampledContent } from './compressed-source.js';
 import { findCutBack, findTrimmed, timesIn, type LineTimes } from './cut-back.js';
@@ -13,6 +14,7 @@ import {
   beginning,
   headBytesMax,
   positionOf,
+  readingOf,
   samplesOf,
   sha256,
   tailBytesMax,
@@ -69,6 +71,29 @@ const lastBytesMax = 256 * 1024 * 1024;
  * errors of reading, and `SourceError`.
  */
 export async function identify(
+  file: FollowedFile,
+  handle: LogHandle,
+  context: IdentityContext,
+): Promise<Identity> {
+  const identity = await identityOf(file, handle, context);
+  const { definition } = context.settings;
+  if (identity.kind !== 'follow' || headersOf(definition) === null) return identity;
+  const { position, head, known } = identity;
+  if (position.offset === 0 || position.reading !== undefined) return identity;
+  // The header in force there is found by reading the table from its beginning.
+  let at = 0;
+  const next = async (): Promise<Uint8Array | null> => {
+    const piece = await readAt(handle, at, Math.min(readPieceBytes, position.offset - at));
+    at += piece.length;
+    return piece.length === 0 ? null : piece;
+  };
+  const { reading, offset } = await readingBehind(definition, { path: file.path, next });
+  // The last lines may begin inside a row.
+  const from = known === null ? await positionAt(handle, offset, head) : position;
+  return { ...identity, position: { ...from, unseenTo: position.unseenTo, reading } };
+}
+
+async function identityOf(
   file: FollowedFile,
   handle: LogHandle,
   context: IdentityContext,
@@ -154,7 +179,10 @@ async function findMoved(
   if (file.rotated) return null;
   const before = context.checkpoints.filter((one) => one.path === file.path && isFree(one, file, context));
   const trimmed = await findTrimmed(handle, status.sizeBytes, before, reading);
-  return trimmed === null || trimmed === 'lost' ? trimmed : storedTo(handle, status, head, trimmed);
+  if (trimmed === null || trimmed === 'lost') return trimmed;
+  const found = await storedTo(handle, status, head, trimmed);
+  // The header may have been in the beginning that it has lost.
+  return { ...found, position: { ...found.position, reading: readingOf(trimmed.known) } };
 }
 
 /** Finds out whether a load has stored all that a file without a name has, from a longer copy that is there. */
@@ -195,7 +223,8 @@ async function storedTo(
   const endsInLine = offset > 0 && tail.at(-1) !== 0x0a;
   const samples = await samplesTo(handle, offset);
   const position = positionOf({ ...known, offset, endsInLine, samples }, head, tail, sizeBytes);
-  return { position: { ...position, key: known.contentHash === null ? checkpointKey(known) : null }, known };
+  const key = known.contentHash === null ? checkpointKey(known) : null;
+  return { position: { ...position, key, reading: undefined }, known };
 }
 
 /** Whether a file that was identified goes on where another one was read to, or behind. */
@@ -458,14 +487,18 @@ async function lastLines(
       if (inLastLine) inLastLine = false;
       else left--;
       if (left > 0) continue;
-      const offset = start + at + 1;
-      const tail = await tailBefore(handle, offset);
-      const samples = await samplesTo(handle, offset);
-      return { ...beginning, offset, head: head.slice(0, offset), tail, samples };
+      return positionAt(handle, start + at + 1, head);
     }
     end = start;
   }
   return beginning;
+}
+
+/** Position of a file of which nothing is stored and nothing before `offset` is read. */
+async function positionAt(handle: LogHandle, offset: number, head: Uint8Array): Promise<SourcePosition> {
+  const tail = await tailBefore(handle, offset);
+  const samples = await samplesTo(handle, offset);
+  return { ...beginning, offset, head: head.slice(0, offset), tail, samples };
 }
 
 /** Warns where a file is recognised, but not all of its content is where it was. */

@@ -367,6 +367,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     lastTimeMs: timeOrNullField(item, 'lastTimeMs'),
     records: countField(item, 'records'),
     rejected: countField(item, 'rejected'),
+    ...(item['reading'] === undefined ? {} : { reading: textField(item, 'reading') }),
   };
 }
 

@@ -117,6 +117,8 @@ export interface Checkpoint {
   readonly lastTimeMs: number | null;
   readonly records: number;
   readonly rejected: number;
+  /** What must be known to read on at `offset`, as its reader writes it, at most 64 KiB. Absent: nothing, or it is not known. */
+  readonly reading?: string | undefined;
 }
 
 /** What one load has stored, and from which sources. It allows lost records to be restored. */

@@ -64,6 +64,17 @@ test('what a container writes is read as the file says', () => {
   expect(problem('container.streem', 'docker')).toContain(near);
 });
 
+test('the form of tables is read', () => {
+  const table = (keys: string) => parse(`fields: [{ name: m }]\nfile: { path: '/l/a', ${keys} }`).file;
+  expect(table('format: w3c')).toMatchObject({ format: 'w3c' });
+  expect(table("format: csv, columns: [m, n], separator: '\\t', decimal: ','")).toMatchObject({
+    format: 'csv',
+    columns: ['m', 'n'],
+    separator: '\t',
+    decimal: ',',
+  });
+});
+
 describe('a whole file', () => {
   const text = String.raw`# an agent with everything
 fields:
@@ -359,7 +370,27 @@ describe('problems', () => {
     ],
     [
       "{ path: '/l/a', format: xml }",
-      ':2:31: format must be plain, json, logfmt, otlp, docker or cri, not "xml"',
+      ':2:31: format must be plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c, not "xml"',
+    ],
+    ["{ path: '/l/a', format: w3c, regex: x }", 'only for the format plain; lines of w3c name their'],
+    [
+      "{ path: '/l/a', format: json, columns: [a] }",
+      ':2:46: columns is only for the format csv and tsv; other',
+    ],
+    ["{ path: '/l/a', format: tsv, separator: ';' }", 'separator is only for the format csv; tsv has tabs'],
+    [
+      "{ path: '/l/a', format: tsv, decimal: ',' }",
+      'decimal is only for the format csv; other formats write',
+    ],
+    ["{ path: '/l/a', format: csv, decimal: ',' }", "decimal is also the separator: add separator: ';'"],
+    ["{ path: '/l/a', format: csv, decimal: '|' }", 'decimal must be , or ., not "|"'],
+    ["{ path: '/l/a', format: csv, separator: '||' }", 'separator must be one ASCII character, such as'],
+    ["{ path: '/l/a', format: csv, columns: [] }", 'columns is empty: name at least one'],
+    ["{ path: '/l/a', format: csv, columns: [a, b, a] }", 'columns has "a" twice'],
+    ["{ path: '/l/a', format: csv, columns: [b] }", 'reads "a", which nothing supplies'],
+    [
+      "{ path: '/l/a', format: csv, multiline: { start: a } }",
+      'multiline is not for tables; in csv, quotation',
     ],
     [
       "{ path: '/l/a', format: json, multiline: { timeout: 1s } }",
