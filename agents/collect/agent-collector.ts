@@ -1,16 +1,17 @@
 import { type AgentStore, type Checkpoint, LogstrataError, type WorkerPool } from '../../engine/index.js';
-import type { AgentDefinition, Rotation } from '../definition/definition.js';
+import { shownFolder, type AgentDefinition, type Rotation } from '../definition/definition.js';
 import type { RecordEnds } from '../decode/line-framing.js';
 import { recordEndsOf } from '../decode/record-ends.js';
 import { describeSystemError } from '../sources/byte-source.js';
 import { AfterRotation } from './after-rotation.js';
-import { AgentFiles, type Stray } from './logs/agent-files.js';
+import { AgentFiles } from './logs/agent-files.js';
 import { CollectTally, type CollectStatus } from './logs/collect-counts.js';
 import type { CollectLog } from './logs/collect-log.js';
 import { CollectPauses } from './collect-pauses.js';
 import { findStart, markStart, GoneSources } from './logs/gone-sources.js';
 import { continues, identify, reportIdentity, reportLost } from './logs/file-identity.js';
 import { FileAttempts } from './logs/file-attempts.js';
+import type { Stray } from './logs/folder-tree.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { decodeSettings } from '../decode/decode-task.js';
 import { decodeLines } from '../decode/lent-decoding.js';
@@ -125,7 +126,7 @@ export class AgentCollector {
   private readonly tally = new CollectTally();
   private readonly stop = newStopFlag();
   private readonly pauses: CollectPauses;
-  private readonly folder: AgentFiles;
+  private readonly logs: AgentFiles;
   private readonly target: CommitTarget;
   private readonly ends: RecordEnds;
   private readonly silence: Silence;
@@ -160,8 +161,8 @@ export class AgentCollector {
     this.goneSources = new GoneSources(this.name, options);
     this.ends = recordEndsOf(definition);
     this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
-    const { directory, namePattern } = definition.file;
-    this.folder = new AgentFiles(files, directory, new LogNames(namePattern), options.dataFolder);
+    const names = new LogNames(definition.file);
+    this.logs = new AgentFiles(files, definition.file.directory, names, options.dataFolder);
     if (definition.rotate !== undefined) this.rotation = this.createRotation(definition, definition.rotate);
     const settings = decodeSettings(definition, timezone, this.stop);
     const problems = new LineProblems(this.name, definition.fields, now, log);
@@ -172,7 +173,7 @@ export class AgentCollector {
     const { files, handles, now, log } = this.options;
     const { run } = rotation;
     const after = run === undefined ? undefined : new AfterRotation(name, path, run, log);
-    return new LogRotation({ agent: name, rotation, folder: this.folder, files, handles, now, log, after });
+    return new LogRotation({ agent: name, rotation, folder: this.logs, files, handles, now, log, after });
   }
 
   /** Milliseconds until the last lines of some file are taken as a complete record. */
@@ -180,14 +181,19 @@ export class AgentCollector {
     return this.silence.dueInMs(this.options.now());
   }
 
-  /** Absolute path of the folder with the agent's logs. */
-  get directory(): string {
-    return this.folder.directory;
+  /** The folders with the agent's logs, as one path with expressions where names vary. */
+  get folder(): string {
+    return shownFolder(this.options.definition.file!);
+  }
+
+  /** Absolute paths of the folders that may have logs or folders with logs, as of the last survey. */
+  get folders(): ReadonlySet<string> {
+    return this.logs.tree.folders;
   }
 
   /** The agent's files that are known, including those without a name. */
   get files(): Iterable<FollowedFile> {
-    return this.folder.byInode.values();
+    return this.logs.byInode.values();
   }
 
   /**
@@ -205,11 +211,13 @@ export class AgentCollector {
     return false;
   }
 
-  /** Surveys the whole folder. Throws Node's errors of reading it. */
-  async survey(): Promise<void> {
+  /** Surveys the folders: all, or those in which the paths `changed` are. Throws Node's errors of reading the fixed one. */
+  async survey(changed?: ReadonlySet<string>): Promise<void> {
     const { log, now, handles } = this.options;
-    const { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst } =
-      await this.folder.survey(now());
+    const { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst } = await this.logs.survey(
+      now(),
+      changed,
+    );
     const unreadable = failures.map(({ path, error }) => ({
       path,
       reason: describeSystemError(error, path).message,
@@ -231,7 +239,10 @@ export class AgentCollector {
       );
     }
     if (passedOver > 0)
-      log.error({ agent: this.name, files: passedOver }, 'too many files match: these are not followed');
+      log.error(
+        { agent: this.name, files: passedOver },
+        'too many files or folders match: these are not followed',
+      );
   }
 
   /** Warns about names that are not in `told`; afterwards `told` holds exactly the given names (at most `rememberedMax`). */
@@ -245,10 +256,11 @@ export class AgentCollector {
     }
   }
 
-  /** Looks at names that have changed. Returns false where a survey of the whole folder is needed. */
-  async touch(names: readonly string[]): Promise<boolean> {
-    for (const name of names) if (!(await this.folder.touch(name, this.options.now()))) return false;
-    return true;
+  /** Looks at paths that have changed. Returns those for which a survey of their folders is needed. */
+  async touch(paths: readonly string[]): Promise<ReadonlySet<string>> {
+    const left = new Set<string>();
+    for (const path of paths) if (!(await this.logs.touch(path, this.options.now()))) left.add(path);
+    return left;
   }
 
   /** Identifies the files that were seen, and finds the position from which each is read on. Throws what the storage throws. */
@@ -257,7 +269,7 @@ export class AgentCollector {
       if (this.checkpoints === null) await this.learn();
       if (!this.hasRecalled) {
         const known = this.checkpoints!;
-        const lost = await this.folder.recall(known, this.firstStartMs, this.options.now());
+        const lost = await this.logs.recall(known, this.firstStartMs, this.options.now());
         this.hasRecalled = true;
         reportLost(this.options.log, this.name, [...this.files], lost, known);
       }
@@ -287,7 +299,7 @@ export class AgentCollector {
       const isBusy = await this.rotate();
       await this.forgetGoneFiles();
       if (isFull || isBusy) return 'more';
-      if (this.toldUnreadable.size === 0) await this.goneSources.forget(this.folder.byInode);
+      if (this.toldUnreadable.size === 0) await this.goneSources.forget(this.logs.byInode);
       return frame.lines.length > 0 ? 'done' : 'idle';
     } catch (error) {
       await this.startOver();
@@ -310,8 +322,8 @@ export class AgentCollector {
     const start = findStart(checkpoints);
     if (start === undefined) {
       this.isFirst = true;
-      const { directory, namePattern } = definition.file!;
-      await markStart(store, `${directory}/${namePattern}`, now());
+      const file = definition.file!;
+      await markStart(store, `${shownFolder(file)}/${file.namePattern}`, now());
       return this.learn();
     }
     this.firstStartMs = start.lastTimeMs ?? 0;
@@ -364,9 +376,9 @@ export class AgentCollector {
     file.observe({ kind: 'measured', status });
     return identify(file, handle, {
       checkpoints: this.checkpoints!,
-      files: this.folder.byInode,
+      files: this.logs.byInode,
       opened: (other) => handles.opened(other),
-      baseOf: (path) => this.folder.baseOf(path),
+      baseOf: (path) => this.logs.baseOf(path),
       removed: this.removed,
       truncated: this.truncations.sources,
       firstStartMs: this.firstStartMs,
@@ -494,7 +506,7 @@ export class AgentCollector {
         );
       }
       await this.release(file);
-      this.folder.byInode.delete(file.inode);
+      this.logs.byInode.delete(file.inode);
     }
   }
 
@@ -544,6 +556,6 @@ export class AgentCollector {
   async close(): Promise<void> {
     this.target.problems.tell(true);
     for (const file of this.files) await this.release(file);
-    this.folder.byInode.clear();
+    this.logs.byInode.clear();
   }
 }

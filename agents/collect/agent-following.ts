@@ -67,6 +67,8 @@ export interface FollowingOptions {
   readonly log: CollectLog;
   /** Longest time, in milliseconds, from the writing of a line until queries see it. */
   readonly flushMs: number;
+  /** Number of agents that share the time for surveys; 1 if omitted. */
+  readonly sharedBy?: (() => number) | undefined;
   /** Number of fields of the agent, for the log. */
   readonly fields: number;
   /** Whether the log introduces what is followed. */
@@ -91,7 +93,10 @@ const paceFraction = 0.6;
 const surveyMs = 2000;
 const waitingMs = 1000;
 
-/** Surveys take at most this fraction of the time, so that a folder with very many files is surveyed less often. */
+/**
+ * Surveys take at most this fraction of the time, so that a folder with very many files is surveyed less often. Agents that
+ * read trees of folders share it.
+ */
 const surveyFraction = 0.1;
 
 /** Delay before the next attempt after a failure of the storage. */
@@ -111,7 +116,7 @@ export class AgentFollowing {
     private readonly signal: AbortSignal,
     private readonly wakeUp: WakeUp,
   ) {
-    this.changes = new FolderChanges(options.files, collector.directory, wakeUp);
+    this.changes = new FolderChanges(options.files, wakeUp);
     this.backlog = new BacklogReport(collector, options.log, options.backlogEveryMs);
   }
 
@@ -162,19 +167,26 @@ export class AgentFollowing {
 
   private async look(): Promise<void> {
     const startedMs = performance.now();
-    const isNew = this.changes.begin(startedMs);
-    const names = this.changes.take(startedMs);
-    const isDue = isNew || names === null || startedMs - this.surveyedMs >= this.surveyEveryMs();
-    if (!isDue && (await this.collector.touch(names))) return;
-    await this.collector.survey();
-    this.surveyedMs = performance.now();
-    this.surveyTookMs = this.surveyedMs - startedMs;
+    this.changes.begin(this.collector.folders, startedMs);
+    const paths = this.changes.take(startedMs);
+    const isDue = paths === null || startedMs - this.surveyedMs >= this.surveyEveryMs();
+    if (isDue) {
+      await this.collector.survey();
+      this.surveyedMs = performance.now();
+      this.surveyTookMs = this.surveyedMs - startedMs;
+    } else {
+      const changed = await this.collector.touch(paths);
+      if (changed.size === 0) return;
+      await this.collector.survey(changed);
+    }
+    this.changes.begin(this.collector.folders, performance.now());
   }
 
   private surveyEveryMs(): number {
     const { changes, collector } = this;
     const wantedMs = changes.watching && !collector.hasLinks ? (collector.waits ? waitingMs : surveyMs) : 0;
-    return Math.max(wantedMs, this.paceMs, this.surveyTookMs / surveyFraction);
+    const restMs = (this.surveyTookMs / surveyFraction) * (this.options.sharedBy?.() ?? 1);
+    return Math.max(wantedMs, this.paceMs, restMs);
   }
 
   private get paceMs(): number {
@@ -206,7 +218,7 @@ export class AgentFollowing {
     options.log.info(
       {
         agent: collector.name,
-        folder: collector.directory,
+        folder: collector.folder,
         files: followed,
         lag: lagBytes,
         fields: options.fields,

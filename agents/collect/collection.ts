@@ -67,6 +67,8 @@ export class Collection {
   private readonly agents = new Map<string, readonly RunningTask[]>();
   private readonly frames: FramePool;
   private readonly handles: OpenFiles;
+  /** The agents that follow trees of folders. */
+  private readonly trees = new Set<string>();
   private isStarted = false;
   /** Whether the log introduces each agent whose collection begins. */
   private introduces = true;
@@ -124,7 +126,10 @@ export class Collection {
     } catch (error) {
       collector.pause(error);
     }
-    const following = { ...options, frames, fields: definition.fields.length };
+    const isTree = definition.file?.folderPatterns !== undefined;
+    if (isTree) this.trees.add(definition.name);
+    const sharedBy = isTree ? (): number => this.trees.size : undefined;
+    const following = { ...options, frames, sharedBy, fields: definition.fields.length };
     return {
       run: (signal, wakeUp) =>
         new AgentFollowing(collector, { ...following, introduces: this.introduces }, signal, wakeUp).run(),
@@ -179,6 +184,7 @@ export class Collection {
     }
     for (const { running } of works) await running;
     this.agents.delete(name);
+    this.trees.delete(name);
   }
 
   /** Stops collecting all agents. Resolves once what is under way is stored. */

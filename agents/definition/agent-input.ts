@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { RE2JS } from 're2js';
 import { lineBytesMax, LogstrataError, type Retention } from '../../engine/index.js';
 import { byteSizeShape, parseByteSize, parseDuration, durationShape, within } from './quantities.js';
 import {
@@ -12,7 +14,12 @@ import {
   type SystemInput,
 } from './definition.js';
 import { LinePattern, startInstructionsMax } from './line-pattern.js';
-import { expressionOfShellPattern } from './file-captures.js';
+import {
+  expressionOfFolder,
+  expressionOfShellPattern,
+  kindOfFolder,
+  pathComponents,
+} from './file-captures.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import type { YamlSection } from './yaml.js';
 
@@ -53,8 +60,8 @@ export function readFileInput(root: YamlSection, dataFolder: string | undefined)
   const known = lines.sources !== undefined && nameCaptures !== undefined;
   const sources = known ? [...new Set([...lines.sources, ...nameCaptures])] : undefined;
   if (lines.format === undefined || place === undefined) return { input: undefined, sources, rotate };
-  const { directory, namePattern } = place;
-  return { input: { directory, namePattern, ...lines.format }, sources, rotate };
+  const { captures: _, ...names } = place;
+  return { input: { ...names, ...lines.format }, sources, rotate };
 }
 
 /** Reads the line format from the keys `lineKeys` of a section, and the parsed fields that the lines provide. */
@@ -186,40 +193,66 @@ function readMultiline(file: YamlSection): Multiline | undefined {
   };
 }
 
-/** Reads `file.path`: a literal folder and, after the last slash, an expression for file names. */
-function readPath(
-  section: YamlSection,
-  dataFolder: string | undefined,
-): { directory: string; namePattern: string; captures: readonly string[] | undefined } | undefined {
+/** Where the files of an agent are, and the names that their path captures; these are undefined where an expression is invalid. */
+type ReadPath = Pick<FileInput, 'directory' | 'folderPatterns' | 'namePattern'> & {
+  readonly captures: readonly string[] | undefined;
+};
+
+/** Reads `file.path`: folders, of which those from the first pattern on may vary, and an expression for file names. */
+function readPath(section: YamlSection, dataFolder: string | undefined): ReadPath | undefined {
   const path = section.text('path');
   if (path === undefined) {
     if (!section.has('path'))
       section.missing('path', "a folder and an expression for file names, such as '/var/log/app/.*\\.log'");
     return undefined;
   }
-  const slash = path.lastIndexOf('/');
-  const folder = slash < 0 ? '.' : path.slice(0, slash + 1);
-  const namePattern = path.slice(slash + 1);
-  if (namePattern === '') {
+  const folders = pathComponents(path);
+  const written = folders.pop()!;
+  if (written === '') {
     section.problem(
       'path',
       `path must end with an expression for file names, not with "/": ${JSON.stringify(path)}`,
     );
     return undefined;
   }
-  if (/\\|\(\?|\.\*/.test(folder)) {
-    const message = `only the file name after the last "/" of path is an expression, the folder is taken literally; but ${JSON.stringify(folder)} looks like an expression`;
-    section.problem('path', message);
-  }
-  const directory = resolve(section.folder, folder);
+  const first = folders.findIndex((each) => kindOfFolder(each) !== 'literal');
+  const varying = first < 0 ? [] : folders.splice(first);
+  const directory = resolve(section.folder, folders.length === 0 ? '.' : `${folders.join('/')}/`);
   if (dataFolder !== undefined && isWithin(realPlace(directory), realPlace(dataFolder))) {
     const message = `path is inside the data folder ${dataFolder}: ${ownFilesReason}`;
     section.problem('path', message);
   }
-  const expression = expressionOfShellPattern(namePattern);
-  const hint = expression === undefined ? '' : `; ${namePattern} of a shell is written ${expression} here`;
-  const captures = readCaptures(section, 'path', namePattern, undefined, hint);
-  return { directory, namePattern, captures };
+  const namePattern = (isExpression(written) ? undefined : expressionOfShellPattern(written)) ?? written;
+  if (varying.length === 0)
+    return { directory, namePattern, captures: readCaptures(section, 'path', namePattern) };
+  if (varying.includes('..'))
+    section.problem('path', 'path must not have ".." after the first folder that is a pattern');
+  noteLiteral(section, directory, varying);
+  const folderPatterns = varying.filter((each) => each !== '' && each !== '.').map(expressionOfFolder);
+  const read = [...folderPatterns, namePattern].map((each) => readCaptures(section, 'path', each));
+  const captures = read.some((each) => each === undefined) ? undefined : read.flatMap((each) => each ?? []);
+  const twice = captures?.find((name, i) => captures.indexOf(name) < i);
+  if (twice !== undefined) section.problem('path', `path captures ${twice} more than once`);
+  return { directory, folderPatterns, namePattern, captures };
+}
+
+function isExpression(text: string): boolean {
+  try {
+    RE2JS.compile(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Notes folders whose names are the patterns themselves: folders in a path were once taken literally. */
+function noteLiteral(section: YamlSection, directory: string, varying: readonly string[]): void {
+  varying.forEach((name, i) => {
+    if (kindOfFolder(name) === 'literal' || !existsSync(resolve(directory, ...varying.slice(0, i + 1))))
+      return;
+    const message = `${JSON.stringify(name)} in path is a pattern for names of folders, although there is a folder with this very name; for that folder alone, write ${RE2JS.quote(name)}`;
+    section.note(message, 'path');
+  });
 }
 
 /** The names of an expression's captures; undefined, and a problem on the list, for one that is invalid or too large. */
@@ -228,13 +261,12 @@ function readCaptures(
   key: string,
   pattern: string,
   instructionsMax?: number,
-  hint = '',
 ): readonly string[] | undefined {
   try {
     return new LinePattern(pattern, undefined, instructionsMax).groupNames;
   } catch (error) {
     if (!(error instanceof LogstrataError)) throw error;
-    section.problem(key, `${key} is ${error.message}${hint}`);
+    section.problem(key, `${key} is ${error.message}`);
     return undefined;
   }
 }

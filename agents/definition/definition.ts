@@ -81,12 +81,19 @@ export function isTable({ format }: Pick<LineFormat, 'format'>): boolean {
   return format === 'csv' || format === 'tsv' || format === 'w3c';
 }
 
-/** Logs to follow: their folder, names and format. */
+/** Logs to follow: their folders, names and format. */
 export interface FileInput extends LineFormat {
-  /** Absolute path of the folder. */
+  /** Absolute path of the folder, or of the one that contains the folders that `folderPatterns` match. */
   readonly directory: string;
+  /** RE2 expressions that the names of the folders below `directory` must match, one for each level; absent for no level. */
+  readonly folderPatterns?: readonly string[];
   /** RE2 expression that must match the whole file name; its named captures are parsed fields. */
   readonly namePattern: string;
+}
+
+/** The folders with an agent's logs, as one path with expressions where names vary. */
+export function shownFolder({ directory, folderPatterns = [] }: FileInput): string {
+  return [directory, ...folderPatterns].join('/');
 }
 
 /** Existing files: queried in place (`in-place`), or stored once (`import`). */

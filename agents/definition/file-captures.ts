@@ -5,31 +5,95 @@ import { isObjectPath } from '../../engine/index.js';
 /** Suffixes that rotation and compression append to a log's name, in any number: `.1`, `-20261120`, `.2026-11-20`, `.gz`, `.zst`. */
 export const nameSuffix = /(?:\.\d{1,9}|[-.]\d{4}-?\d{2}-?\d{2}(?:[-T_.]?\d{2,10})?|\.gz|\.zst|\.zstd)$/i;
 
-/**
- * The field values that a file's name gives: the captures of the agent's name pattern. The pattern must match the whole
- * name, either as it is or without suffixes of rotation and compression. Empty where it matches neither; a capture that did
- * not take part is left out.
- */
-export function fileCaptures(namePattern: string, path: string): Map<string, string> {
-  return capturesOf(RE2JS.compile(namePattern), path);
+/** The expressions of a path: for each folder below the fixed one, and for the name of the file. */
+export interface PathExpressions {
+  readonly folderPatterns?: readonly string[];
+  readonly namePattern: string;
 }
 
-/** As `fileCaptures`, with a compiled pattern, for callers that read many names. */
-export function capturesOf(pattern: RE2JS, path: string): Map<string, string> {
-  const groups = Object.keys(pattern.namedGroups());
-  const captures = new Map<string, string>();
-  if (groups.length === 0) return captures;
-  for (let name = basename(path); ; name = name.replace(nameSuffix, '')) {
-    const matcher = pattern.matcher(name);
-    if (matcher.matches()) {
-      for (const group of groups) {
-        const value = matcher.group(group);
-        if (value !== null) captures.set(group, value);
-      }
-      return captures;
-    }
-    if (!nameSuffix.test(name)) return captures;
+/** The expressions of a path, compiled. */
+export class PathPattern {
+  readonly folders: readonly RE2JS[];
+  readonly name: RE2JS;
+
+  constructor({ folderPatterns = [], namePattern }: PathExpressions) {
+    this.folders = folderPatterns.map((each) => RE2JS.compile(each));
+    this.name = RE2JS.compile(namePattern);
   }
+
+  /** The last names of a path: as many as there are expressions. */
+  lastNames(path: string): string {
+    return path
+      .split('/')
+      .slice(-this.folders.length - 1)
+      .join('/');
+  }
+
+  /** The captures of the folders that contain the file at a path, counted from the end; null where one does not match. */
+  folderCaptures(path: string): Map<string, string> | null {
+    const captures = new Map<string, string>();
+    const names = this.lastNames(path).split('/');
+    if (names.length <= this.folders.length) return null;
+    return this.folders.every((folder, i) => addCaptures(folder, names[i]!, captures)) ? captures : null;
+  }
+
+  /**
+   * The field values that a file's name gives: the captures of its expression, which must match the whole name, either as
+   * it is or without suffixes of rotation and compression. Empty where it matches neither; a capture that did not take
+   * part is left out.
+   */
+  nameCaptures(path: string): Map<string, string> {
+    const captures = new Map<string, string>();
+    if (Object.keys(this.name.namedGroups()).length === 0) return captures;
+    for (let name = basename(path); !addCaptures(this.name, name, captures);) {
+      if (!nameSuffix.test(name)) break;
+      name = name.replace(nameSuffix, '');
+    }
+    return captures;
+  }
+}
+
+/** Adds the captures of an expression that matches the whole text. Returns whether it does. */
+function addCaptures(pattern: RE2JS, text: string, captures: Map<string, string>): boolean {
+  const matcher = pattern.matcher(text);
+  if (!matcher.matches()) return false;
+  for (const group of Object.keys(pattern.namedGroups())) {
+    const value = matcher.group(group);
+    if (value !== null) captures.set(group, value);
+  }
+  return true;
+}
+
+/** Splits a path into its components. A slash within `[…]` belongs to an expression. */
+export function pathComponents(path: string): string[] {
+  const components: string[] = [];
+  let start = 0;
+  for (let at = 0; at < path.length; at++) {
+    if (path[at] === '\\') at++;
+    else if (path[at] === '[') {
+      const first = path[at + 1] === '^' ? at + 2 : at + 1;
+      const end = path.indexOf(']', first + 1);
+      if (end >= 0) at = end;
+    } else if (path[at] === '/') {
+      components.push(path.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...components, path.slice(start)];
+}
+
+/** What the name of a folder in a path is: its own name, a pattern as in a shell, or a regular expression. */
+export function kindOfFolder(component: string): 'literal' | 'shell' | 'expression' {
+  if (/\(\?|\\|\.[*+]|\[[^[\]]+\]/.test(component)) return 'expression';
+  return /[*?]/.test(component) ? 'shell' : 'literal';
+}
+
+/** The regular expression for the name of a folder in a path. */
+export function expressionOfFolder(component: string): string {
+  const kind = kindOfFolder(component);
+  if (kind === 'expression') return component;
+  const quoted = RE2JS.quote(component);
+  return kind === 'literal' ? quoted : quoted.replaceAll('\\*', '[^/]*').replaceAll('\\?', '[^/]');
 }
 
 /** The name of the file at a path without the suffixes of rotation and compression. */

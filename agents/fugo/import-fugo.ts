@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { load } from 'js-yaml';
 import {
@@ -74,11 +74,11 @@ function noOffsets(path: string, why: string): LogstrataError {
  * its offset gets none: it is another log or was truncated, and the service would read it from the beginning too.
  */
 export async function checkpointsOf(offsets: FugoOffsets, file: FileInput): Promise<Checkpoint[]> {
-  const names = new LogNames(file.namePattern);
+  const names = new LogNames(file);
   const checkpoints: Checkpoint[] = [];
   for (const [path, offset] of offsets) {
-    if (offset === 0 || dirname(path) !== file.directory) continue;
-    if (names.read(basename(path))?.direct !== true) continue;
+    const name = relative(file.directory, path);
+    if (offset === 0 || name.startsWith('../') || names.read(name)?.direct !== true) continue;
     const checkpoint = await checkpointOf(path, offset);
     if (checkpoint !== undefined) checkpoints.push(checkpoint);
   }

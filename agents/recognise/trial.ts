@@ -1,4 +1,5 @@
 import { closing, LogstrataError, BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
+import { pathCaptures } from '../decode/path-captures.js';
 import { LineFramer, textStart } from '../decode/line-framing.js';
 import { SourceCursor } from '../sources/source-cursor.js';
 import { type SampleLine, type Candidate, type CandidateField, sampleLine } from './field-names.js';
@@ -166,7 +167,7 @@ class TrialRun {
 
   add({ path, bytes, modifiedMs }: SamplePiece): void {
     const decoder = createRecordDecoder(this.definition, {
-      captures: new Map(),
+      captures: pathCaptures(this.definition, path),
       timezone: this.timezone,
       written: { byMs: modifiedMs },
       columnar: false,
@@ -222,10 +223,13 @@ interface AgentText {
 
 /** Writes a candidate as the text of an agent's file. */
 function agentYaml({ format, regex, start, fields }: Candidate, { path, comments }: AgentText): string {
+  const captured = [...path.matchAll(/\(\?P<(\w+)>/g)]
+    .map(([, name]): CandidateField => ({ name: name!, type: 'string' }))
+    .filter(({ name }) => fields.every((field) => field.name !== name));
   const lines = [
     ...comments.map((comment) => `# ${comment}`.trimEnd()),
     'fields:',
-    ...fields.flatMap(fieldLines),
+    ...[...fields, ...captured].flatMap(fieldLines),
     '',
     'file:',
     `  path: ${quoted(path)}`,

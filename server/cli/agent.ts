@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { formatProblem } from '../../agents/definition/config-error.js';
-import { lineFormatOf, type AgentDefinition } from '../../agents/definition/definition.js';
+import { lineFormatOf, shownFolder, type AgentDefinition } from '../../agents/definition/definition.js';
 import { lacksZone } from '../../agents/definition/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
-import { pathOf } from '../../agents/recognise/field-names.js';
+import { pathOf } from '../../agents/recognise/log-path.js';
 import { recognise } from '../../agents/recognise/recognise.js';
 import { readSample, type Trial } from '../../agents/recognise/trial.js';
 import { shellPath } from '../../agents/sources/paths.js';
@@ -61,7 +61,8 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
     throw new LogstrataError('exists', message);
   }
   const files = await expandFiles(log);
-  const trial = await recogniseFiles(name, path, files, settings);
+  const globs = log.filter((each) => !existsSync(each));
+  const trial = await recogniseFiles(name, path, pathOf(files, globs), files, settings);
   if (flags.print === true) {
     await writeRecords(Buffer.from(trial.yaml));
     describeTrial(trial, files).forEach(tell);
@@ -81,6 +82,7 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
 async function recogniseFiles(
   name: string,
   agentPath: string,
+  path: string,
   files: readonly string[],
   settings: Settings,
 ): Promise<Trial> {
@@ -93,7 +95,7 @@ async function recogniseFiles(
   const trial = recognise(await readSample(sampled), {
     agentPath,
     timezone: settings.config.server.timezone,
-    path: pathOf(files),
+    path,
     comments,
   });
   if (trial !== undefined) return trial;
@@ -221,7 +223,7 @@ function rotated(shown: readonly string[]): string {
 
 function describeReading(agent: AgentDefinition): string {
   const { file, archive, system } = agent;
-  if (file !== undefined) return `${file.directory}/${file.namePattern}`;
+  if (file !== undefined) return `${shownFolder(file)}/${file.namePattern}`;
   if (archive !== undefined) return archive.globs.map(({ glob }) => glob).join(', ');
   return system === undefined ? '' : 'this machine';
 }

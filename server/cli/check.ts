@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
 import { fieldsYaml, isNumber, unitOf, type InferredColumn } from '../../agents/archive/inferred-fields.js';
+import { AgentFiles, type Survey } from '../../agents/collect/logs/agent-files.js';
+import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { LogNames } from '../../agents/collect/logs/log-names.js';
 import {
   describeLine,
@@ -9,12 +10,13 @@ import {
   type LineDescription,
 } from '../../agents/decode/describe-line.js';
 import { formatProblem } from '../../agents/definition/config-error.js';
-import type {
-  AgentDefinition,
-  ArchiveInput,
-  FieldDefinition,
-  FileInput,
-  LineFormat,
+import {
+  shownFolder,
+  type AgentDefinition,
+  type ArchiveInput,
+  type FieldDefinition,
+  type FileInput,
+  type LineFormat,
 } from '../../agents/definition/definition.js';
 import type { ReaderConfig } from '../../agents/definition/far-config.js';
 import { expressionOfShellPattern } from '../../agents/definition/file-captures.js';
@@ -115,7 +117,7 @@ async function checkAgents(
       agent,
       outlook: outlooks.get(name),
       archive: archive && (await checkArchive(agent, archive, settings).catch(expectedError)),
-      path: file && checkPath(file),
+      path: file && (await checkPath(file)),
     });
   }
   return checked;
@@ -158,7 +160,7 @@ function describeInput({ agent: { file, archive, system }, path }: CheckedAgent)
     return [`takes figures every ${formatPeriod(intervalMs)}: ${parts.join(', ')}`];
   }
   return linesOf(
-    file && describeLines(file, `${file.directory}, files ${file.namePattern}`),
+    file && describeLines(file, `${shownFolder(file)}, files ${file.namePattern}`),
     path && describePath(path),
     archive && describeArchive(archive),
   );
@@ -585,7 +587,7 @@ export interface PathReport {
   readonly logs: readonly string[];
   /** Number of names that match once the endings of rotation and compression are removed. */
   readonly rotated: number;
-  /** Names of both kinds that the current user may not read. */
+  /** Names of both kinds that the current user may not read, and such folders. */
   readonly unreadable: readonly string[];
   /**
    * Where nothing matches because the name was written as a shell pattern such as `app-*.log`: the pattern, and the regular expression to
@@ -594,33 +596,40 @@ export interface PathReport {
   readonly shellPattern: { readonly pattern: string; readonly expression: string } | null;
 }
 
-/** Examines the folder of an agent's logs. */
-export function checkPath({ directory, namePattern }: FileInput): PathReport {
-  let entries: readonly string[];
+/** Examines the folders of an agent's logs. */
+export async function checkPath(file: FileInput): Promise<PathReport> {
+  let found: Survey;
   try {
-    entries = readdirSync(directory);
+    readdirSync(file.directory);
+    found = await surveyOf(file);
   } catch (error) {
-    const { message } = describeSystemError(error, directory);
+    const { message } = describeSystemError(error, file.directory);
     return { problem: message, logs: [], rotated: 0, unreadable: [], shellPattern: null };
   }
-  const names = new LogNames(namePattern);
-  const found = entries.flatMap((entry) => names.read(entry) ?? []);
-  const inOrder = found.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
-  const unreadable = inOrder.filter(({ name }) => !isReadable(join(directory, name)));
+  const { appeared, failures } = found;
+  const inOrder = appeared.toSorted((a, b) =>
+    a.name.name.localeCompare(b.name.name, 'en', { numeric: true }),
+  );
+  const unreadable = inOrder.filter(({ path }) => !isReadable(path));
   return {
     problem: null,
-    logs: inOrder.filter(({ direct }) => direct).map(({ name }) => name),
-    rotated: found.filter(({ direct }) => !direct).length,
-    unreadable: unreadable.map(({ name }) => name),
-    shellPattern: found.length === 0 ? shellPatternFor(namePattern, entries) : null,
+    logs: inOrder.filter(({ name }) => name.direct).map(({ name }) => name.name),
+    rotated: inOrder.filter(({ name }) => !name.direct).length,
+    unreadable: [...unreadable.map(({ name }) => name.name), ...failures.map(({ path }) => path)],
+    shellPattern: appeared.length === 0 ? await shellPatternFor(file) : null,
   };
 }
 
-function shellPatternFor(pattern: string, entries: readonly string[]): PathReport['shellPattern'] {
+function surveyOf(file: FileInput): Promise<Survey> {
+  return new AgentFiles(realLogFiles, file.directory, new LogNames(file), undefined).survey(Date.now());
+}
+
+async function shellPatternFor(file: FileInput): Promise<PathReport['shellPattern']> {
+  const pattern = file.namePattern;
   const expression = expressionOfShellPattern(pattern);
   if (expression === undefined) return null;
-  const names = new LogNames(expression);
-  return entries.some((entry) => names.read(entry) !== null) ? { pattern, expression } : null;
+  const { appeared } = await surveyOf({ ...file, namePattern: expression });
+  return appeared.length > 0 ? { pattern, expression } : null;
 }
 
 function isReadable(path: string): boolean {
@@ -640,14 +649,14 @@ export function describePath({ problem, logs, rotated, unreadable, shellPattern 
       'note: no file there matches: the name in path is a regular expression.',
       `      ${shellPattern.pattern} of a shell is written ${shellPattern.expression} here`,
     ];
-  if (logs.length + rotated === 0) return ['note: no file there matches; a server waits for one'];
+  const denied =
+    unreadable.length > 0 &&
+    `note: this user has no permission to read ${namesOf(unreadable)}; a server that runs as this user has none either`;
+  if (logs.length + rotated === 0)
+    return linesOf('note: no file there matches; a server waits for one', denied);
   const generations = formatCounted(rotated, 'rotated one');
   const rest = rotated === 0 ? '' : logs.length === 0 ? generations : `, and ${generations}`;
-  return linesOf(
-    `there ${logs.length + rotated === 1 ? 'is' : 'are'} ${namesOf(logs)}${rest}`,
-    unreadable.length > 0 &&
-      `note: this user has no permission to read ${namesOf(unreadable)}; a server that runs as this user has none either`,
-  );
+  return linesOf(`there ${logs.length + rotated === 1 ? 'is' : 'are'} ${namesOf(logs)}${rest}`, denied);
 }
 
 function namesOf(names: readonly string[]): string {

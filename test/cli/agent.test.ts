@@ -32,6 +32,28 @@ describe('agent new', () => {
     expect(recordsOf(stdout)).toMatchObject([{ method: null, request: '', status: 400 }]);
   });
 
+  it('writes a path with captures for pods, whose names are fields', async () => {
+    const folder = folderWithLog('other.log', 'x\n');
+    const pods = join(folder, 'pods');
+    const podFile = (pod: string): string => join(pods, pod, 'nginx', '0.log');
+    for (const pod of ['shop_web-1_0a', 'shop_web-2_0b']) {
+      mkdirSync(join(pods, pod, 'nginx'), { recursive: true });
+      writeFileSync(podFile(pod), logs['json']!.replaceAll('"n"', `"${pod}"`));
+    }
+    const made = await run(folder, ['agent', 'new', 'web', '--log', 'pods/*/*/*.log']);
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(join(folder, 'agents/web.yaml'), 'utf8')).toContain(
+      `path: '${pods}/(?P<namespace>[^_]+)_(?P<pod>[^_]+)_(?P<uid>[^_]+)/(?P<container>[^/]+)/\\d+\\.log'`,
+    );
+    const { stdout: there } = await run(folder, ['check', 'web']);
+    expect(there).toContain('shop_web-1_0a/nginx/0.log');
+    expect(await run(folder, ['load', 'web', 'pods/*/*/*.log'])).toMatchObject({ code: 0 });
+    const { stdout } = await run(folder, ['query', 'web', 'pod__exact=web-2', '--limit', '1']);
+    expect(recordsOf(stdout)).toMatchObject([
+      { namespace: 'shop', pod: 'web-2', uid: '0b', container: 'nginx' },
+    ]);
+  });
+
   it('names a log with a line end in its name in commands that can be pasted', async () => {
     const folder = folderWithLog('two\nlines.log', logs['combined']!);
     const { stdout } = await run(folder, ['agent', 'new', 'odd', '--log', 'logs/two\nlines.log']);
@@ -176,7 +198,6 @@ describe('check --file', () => {
   it.each([
     ['app-*.log', 'app-.*\\.log', 'app-1.log'],
     ['app?.log', 'app.\\.log', 'app1.log'],
-    ['*.log', '.*\\.log', 'app.log'],
   ])('says that the shell pattern %s is the regular expression %s', async (glob, expression, name) => {
     const folder = folderWithLog(name, logs['json']!);
     const yaml = `fields: [{ name: n, type: int }]\nfile: { path: '../logs/${glob}', format: json }\n`;
@@ -185,6 +206,15 @@ describe('check --file', () => {
     const { stdout, stderr } = await run(folder, ['check', 'globbed']);
     expect(`${stdout}${stderr}`).toContain(`${glob} of a shell is written ${expression} here`);
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it('reads a shell pattern that is no regular expression', async () => {
+    const folder = folderWithLog('app.log', logs['json']!);
+    mkdirSync(join(folder, 'agents'), { recursive: true });
+    const yaml = "fields: [{ name: n, type: int }]\nfile: { path: '../l*/*.log', format: json }\n";
+    writeFileSync(join(folder, 'agents/globbed.yaml'), yaml);
+    const { stdout } = await run(folder, ['check', 'globbed']);
+    expect(stdout).toContain('\n  there is logs/app.log\n');
   });
 
   it('does not mistake a regular expression for a shell pattern', async () => {

@@ -131,5 +131,5 @@ function hasAllOf(
   const { sizeBytes } = state.status;
   if (!rotated) return false;
   if (inode === ofFile) return offset === sizeBytes;
-  return packedBytes === sizeBytes && basename(path).startsWith(name.base);
+  return packedBytes === sizeBytes && basename(path).startsWith(basename(name.base));
 }

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, watch, type Stats } from 'node:fs';
 import { lstat, open, readdir, realpath, rename, stat, statfs, type FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { inodeOf } from '../../sources/opened-file.js';
 
 /** The file system operations that a collector needs. They throw Node's errors, with their `code`. */
@@ -21,8 +22,8 @@ export interface LogFiles {
   empty(path: string, inode: string, sizeBytes: number): Promise<boolean>;
   rename(from: string, to: string): Promise<void>;
   /**
-   * Watches a folder. Calls `onChange` with the name that changed, or null where it is not known, and `onEnd` once when
-   * watching ends. Returns null where the folder can't be watched.
+   * Watches a folder. Calls `onChange` with the name that changed, or null where it is not known, and `onEnd` when
+   * watching ends, also because the folder got another name. Returns null where the folder can't be watched.
    */
   watch(folder: string, onChange: (name: string | null) => void, onEnd: () => void): FolderWatch | null;
 }
@@ -30,6 +31,7 @@ export interface LogFiles {
 /** An entry of a folder. */
 export interface FolderEntry {
   readonly name: string;
+  readonly isFolder: boolean;
   /** Whether it is a symbolic link: changes of its target do not show as changes of the folder. */
   readonly isLink: boolean;
 }
@@ -152,7 +154,11 @@ export const realLogFiles: LogFiles = {
     const entries = await readdir(folder, { withFileTypes: true });
     // A log may have been created and written in one tick of the clock, which looks the same as a file system that keeps no births.
     learnBirths(await stat(folder));
-    return entries.map((entry) => ({ name: entry.name, isLink: entry.isSymbolicLink() }));
+    return entries.map((entry) => ({
+      name: entry.name,
+      isFolder: entry.isDirectory(),
+      isLink: entry.isSymbolicLink(),
+    }));
   },
   status: async (path) => statusOf(await stat(path)),
   // Without O_NONBLOCK, opening a named pipe waits for a writer.
@@ -165,7 +171,11 @@ export const realLogFiles: LogFiles = {
   watch(folder, onChange, onEnd) {
     try {
       const watcher = watch(folder, { persistent: false });
-      watcher.on('change', (_event, name) => onChange(name === null ? null : String(name)));
+      watcher.on('change', (event, name) => {
+        // The folder itself was renamed or removed, unless something in it has the same name.
+        if (event === 'rename' && name === basename(folder)) onEnd();
+        else onChange(name === null ? null : String(name));
+      });
       watcher.on('error', onEnd);
       watcher.on('close', onEnd);
       return watcher;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAgentFile, readAgentFile, readAgents } from '../../../agents/definition/agent-file.js';
 import { ConfigError, formatProblem } from '../../../agents/definition/config-error.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { temporaryFolder } from '../load/temporary.js';
 
 const file = "file: { path: '/var/log/x\\.log', format: json }\n";
 
@@ -139,6 +140,43 @@ retention: { period: 7d, interval: 1h }
     expect(parse(text).notes).toEqual([]);
     const notes = parse(text.replace('size: 10mb, ', '')).notes;
     expect(notes).toEqual(['/etc/agents/nginx.yaml: file.rotate has no size, so nothing is rotated']);
+  });
+
+  test.each([
+    ['/srv/(?P<app>[^/]+)/logs/.*\\.log', '/srv', ['(?P<app>[^/]+)', 'logs'], '.*\\.log'],
+    ['/var/log/pods/*/*/*.log', '/var/log/pods', ['[^/]*', '[^/]*'], '.*\\.log'],
+    ['/var/lib/docker/containers/*/*-json.log', '/var/lib/docker/containers', ['[^/]*'], '.*-json\\.log'],
+    ['/a/b?c.d/e+f/x', '/a', ['b[^/]c\\.d', 'e\\+f'], 'x'],
+    ['../l/*/./x', '/etc/l', ['[^/]*'], 'x'],
+    ['*/x', '/etc/agents', ['[^/]*'], 'x'],
+    ['/a\\*b/c/x', '/', ['a\\*b', 'c'], 'x'],
+    ['/a/b[/c.d/x', '/a/b[/c.d', undefined, 'x'],
+  ])('reads the folders of %s', (path, directory, folderPatterns, namePattern) => {
+    const { file } = parse(`fields: [{ name: a }]\nfile: { path: '${path}', format: json }\n`);
+    expect(file).toEqual({
+      directory,
+      ...(folderPatterns && { folderPatterns }),
+      namePattern,
+      format: 'json',
+    });
+  });
+
+  test('has the captures of folders as sources', () => {
+    const section = "file: { path: '/l/(?P<app>[a-z]+)/(?P<host>.*)', regex: '(?P<m>.*)' }";
+    parse(`fields: [{ name: app }, { name: host }, { name: m }]\n${section}\n`);
+    expect(problemsOf(`fields: [{ name: apps }]\n${section}\n`).join()).toContain('app');
+  });
+
+  test('notes a folder whose own name is the pattern', async () => {
+    const folder = await temporaryFolder();
+    mkdirSync(join(folder, 'a*b'));
+    const notesOf = (path: string): readonly string[] =>
+      parse(`fields: [{ name: a }]\nfile: { path: '${path}', format: json }\n`, join(folder, 'x.yaml')).notes;
+    expect(notesOf('a*b/x')).toEqual([
+      `${folder}/x.yaml:2: "a*b" in path is a pattern for names of folders, although there is a folder with this very name; for that folder alone, write a\\*b`,
+    ]);
+    expect(notesOf('a\\*b/x')).toEqual([]);
+    expect(notesOf('a*c/x')).toEqual([]);
   });
 
   test('for JSON needs no regex and accepts any source', () => {
@@ -348,7 +386,12 @@ describe('problems', () => {
     ["{ path: '/l/a', regex: '(?P<a>x)(?P<a>y)' }", 'duplicate capture group name: `a`'],
     ["{ path: '/l/(a', regex: '(?P<a>x)' }", ":2:15: path is not a regular expression in Go's (RE2) syntax"],
     ["{ path: '/l/', regex: '(?P<a>x)' }", ':2:15: path must end with an expression for file names'],
-    ["{ path: '/l.*/a', regex: '(?P<a>x)' }", 'the file name after the last "/"'],
+    [
+      "{ path: '/l*/../a', regex: '(?P<a>x)' }",
+      'path must not have ".." after the first folder that is a pattern',
+    ],
+    ["{ path: '/(?P<a>x/a', regex: '(?P<b>x)' }", ':2:15: path is not a regular expression'],
+    ["{ path: '/(?P<a>x)/(?P<a>y)', regex: '(?P<b>x)' }", ':2:15: path captures a more than once'],
     ["{ regex: '(?P<a>x)' }", ':2:7: path is missing'],
     ["{ path: '/l/a' }", ':2:7: regex is missing: the format plain needs a regex'],
     ["{ path: '/l/a', format: json, regex: x }", 'only for the format plain; lines of json name their'],

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { expandFiles } from '../../../agents/load/load-paths.js';
-import { fileCaptures } from '../../../agents/definition/file-captures.js';
+import { PathPattern } from '../../../agents/definition/file-captures.js';
 import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
 import { shellPath } from '../../../agents/sources/paths.js';
 import { itUnless, missingProgram } from '../../needs.js';
@@ -83,7 +83,8 @@ describe('the files to load', () => {
 });
 
 describe('fields from the name of a file', () => {
-  const captures = (pattern: string, path: string) => Object.fromEntries(fileCaptures(pattern, path));
+  const captures = (namePattern: string, path: string) =>
+    Object.fromEntries(new PathPattern({ namePattern }).nameCaptures(path));
 
   test('use the whole name without the suffixes of rotation and compression', () => {
     const pattern = 'access_(?P<host>[a-z]+)(?:-(?P<port>\\d+))?\\.log';

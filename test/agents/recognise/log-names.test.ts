@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fc } from '../../cases.js';
 import { LogNames } from '../../../agents/collect/logs/log-names.js';
-import { pathOf } from '../../../agents/recognise/field-names.js';
+import { pathOf } from '../../../agents/recognise/log-path.js';
 
 describe('file.path', () => {
   it.each([
@@ -20,8 +20,35 @@ describe('file.path', () => {
     expect(pathOf(names.map((name) => `/var/log/${name}`))).toBe(path);
   });
 
-  it('names one folder', () => {
+  it('names folders that are siblings, or in siblings', () => {
     expect(() => pathOf(['/a/x.log', '/b/x.log'])).toThrow('several folders (/a, /b)');
+    expect(() => pathOf(['/a/x.log', '/a/b/x.log'])).toThrow('several folders (/a, /a/b)');
+    expect(pathOf(['/srv/a/logs/x.log', '/srv/b/logs/x.log.1'])).toBe('/srv/*/logs/x\\.log');
+    expect(pathOf(['/srv/a*b/x.log'])).toBe('/srv/a\\*b/x\\.log');
+  });
+
+  const id = 'c0ffee00'.repeat(8);
+
+  it.each([
+    [['/l/a/x.log'], ['/l/*/*.log'], '/l/*/.*\\.log'],
+    [['/l/a/x.log'], ['/l/*/x.log'], '/l/*/x\\.log'],
+    [['/l/a/x1.log', '/l/a/x2.log'], ['/l/a/*.log'], '/l/a/x\\d+\\.log'],
+    [['/l/a/b/x.log'], ['/l/**/*.log'], '/l/a/b/x\\.log'],
+    [
+      [
+        '/var/log/pods/shop_web-1_0a/nginx/0.log',
+        '/var/log/pods/shop_web-1_0a/nginx/0.log.20261120-100000.gz',
+      ],
+      [],
+      '/var/log/pods/(?P<namespace>[^_]+)_(?P<pod>[^_]+)_(?P<uid>[^_]+)/(?P<container>[^/]+)/\\d+\\.log',
+    ],
+    [
+      [`/var/lib/docker/containers/${id}/${id}-json.log`],
+      [],
+      '/var/lib/docker/containers/(?P<container_id>[0-9a-f]+)/[0-9a-f]+-json\\.log',
+    ],
+  ])('for %j, found by %j, is %s', (files, globs, path) => {
+    expect(pathOf(files, globs)).toBe(path);
   });
 
   it('matches every file that it was derived from', () => {
@@ -36,7 +63,7 @@ describe('file.path', () => {
     fc.assert(
       fc.property(names, (files) => {
         const pattern = pathOf(files).slice('/logs/'.length);
-        const known = new LogNames(pattern);
+        const known = new LogNames({ namePattern: pattern });
         for (const file of files) expect(known.read(basename(file))).not.toBeNull();
       }),
     );

@@ -1,0 +1,236 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Collection } from '../../agents/collect/collection.js';
+import { realLogFiles, type LogFiles } from '../../agents/collect/logs/log-files.js';
+import type { FileInput } from '../../agents/definition/definition.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { caseCount, fc } from '../cases.js';
+import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { openOn } from '../engine/store/memory-archive.js';
+import { follow, followedAgent, lines, type FollowedFolder } from './followed-folder.js';
+
+/** Two levels of folders: `web/a/app.log`, of which the first is the host. */
+const file: Partial<FileInput> = {
+  folderPatterns: ['(?P<host>[a-z]+)', '[^/]*'],
+  namePattern: '[a-z]+\\.log',
+};
+
+function write(followed: FollowedFolder, name: string, text: string): void {
+  const path = followed.path(name);
+  mkdirSync(dirname(path), { recursive: true });
+  appendFileSync(path, text);
+}
+
+/** Number and host of each record. */
+async function hosts(followed: FollowedFolder): Promise<string[]> {
+  return (await followed.records()).sort((a, b) => a.n - b.n).map(({ n, host }) => `${n} ${host}`);
+}
+
+/** Collects what these paths show to have changed, as a server does that watches the folders. */
+async function collectChanged(followed: FollowedFolder, names: readonly string[]): Promise<void> {
+  const left = await followed.collector.touch(names.map((name) => followed.path(name)));
+  if (left.size > 0) await followed.collector.survey(left);
+  for (let round = 'more'; round === 'more';) round = await followed.round();
+}
+
+const folder = fc.constantFrom('web', 'db', 'mail');
+const place = fc.tuple(folder, fc.constantFrom('a', 'b'), fc.constantFrom('app', 'sql'));
+const step = fc.record({
+  act: fc.oneof(
+    { weight: 5, arbitrary: place.map((at) => ({ kind: 'write', at }) as const) },
+    fc.tuple(folder, folder).map(([from, to]) => ({ kind: 'rename', from, to }) as const),
+    folder.map((from) => ({ kind: 'remove', from }) as const),
+    place.map((at) => ({ kind: 'rotate', at }) as const),
+    fc.constant({ kind: 'restart' } as const),
+  ),
+  whole: fc.boolean(),
+});
+
+describe('folders that vary', () => {
+  it('come, get other names and go, and each line is read once with its folder', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
+        const followed = await follow({ file });
+        const expected: string[] = [];
+        for (const { act, whole } of steps) {
+          let changed: string[] = [];
+          if (act.kind === 'write') {
+            const [host, sub, app] = act.at;
+            const name = `${host}/${sub}/${app}.log`;
+            const n = expected.length;
+            write(followed, name, lines(n, n + 1));
+            changed = [host, `${host}/${sub}`, name];
+            expected.push(`${n} ${host}`);
+          } else if (act.kind === 'rename') {
+            const { from, to } = act;
+            if (!existsSync(followed.path(from)) || existsSync(followed.path(to))) continue;
+            renameSync(followed.path(from), followed.path(to));
+            changed = [from, to];
+          } else if (act.kind === 'remove') {
+            rmSync(followed.path(act.from), { recursive: true, force: true });
+            changed = [act.from];
+          } else if (act.kind === 'rotate') {
+            const [host, sub, app] = act.at;
+            const name = `${host}/${sub}/${app}.log`;
+            if (!existsSync(followed.path(name))) continue;
+            renameSync(followed.path(name), followed.path(`${name}.1`));
+            changed = [name, `${name}.1`];
+          } else {
+            await followed.stop();
+            await followed.start();
+          }
+          if (whole || act.kind === 'restart') await followed.collect();
+          else await collectChanged(followed, changed);
+        }
+        await followed.settle();
+        expect(await hosts(followed)).toEqual(expected);
+      }),
+      { numRuns: caseCount(40) },
+    );
+  });
+
+  it('have logs of equal names and equal lines, which are all read, also after a restart', async () => {
+    const followed = await follow({ file });
+    for (const host of ['web', 'db', 'mail']) write(followed, `${host}/a/app.log`, lines(0, 2));
+    await followed.collect();
+    await followed.stop();
+    await followed.start();
+    for (const host of ['web', 'db']) write(followed, `${host}/a/app.log`, lines(2, 3));
+    await followed.settle();
+    const all = ['db', 'mail', 'web'];
+    expect((await hosts(followed)).sort()).toEqual([
+      ...all.map((host) => `0 ${host}`),
+      ...all.map((host) => `1 ${host}`),
+      '2 db',
+      '2 web',
+    ]);
+  });
+
+  it('that cannot be read are named, and their files are not taken for removed', async () => {
+    let isDenied = false;
+    const files: LogFiles = {
+      ...realLogFiles,
+      list: (path) =>
+        isDenied && path.endsWith('/web/a')
+          ? Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' }))
+          : realLogFiles.list(path),
+    };
+    const followed = await follow({ file, files });
+    write(followed, 'web/a/app.log', lines(0, 1));
+    write(followed, 'db/a/app.log', lines(1, 2));
+    await followed.collect();
+    isDenied = true;
+    write(followed, 'db/a/app.log', lines(2, 3));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1, 2]);
+    const warnings = followed.log.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ facts }) => facts['file'])).toEqual([followed.path('web/a')]);
+    expect(followed.log.some(({ message }) => message.includes('renamed or removed'))).toBe(false);
+  });
+
+  it('that links lead to are followed once, and not where they lead into the data folder', async () => {
+    const elsewhere = await temporaryFolder();
+    const dataFolder = await temporaryFolder();
+    const followed = await follow({ file, dataFolder });
+    write(followed, 'web/a/app.log', lines(0, 1));
+    symlinkSync('web', followed.path('alias'));
+    symlinkSync('.', followed.path('loop'));
+    symlinkSync(elsewhere, followed.path('other'));
+    symlinkSync(dataFolder, followed.path('own'));
+    for (const root of [elsewhere, dataFolder]) {
+      mkdirSync(join(root, 'a'));
+      writeFileSync(
+        join(root, 'a/app.log'),
+        lines(root === elsewhere ? 1 : 2, 3).slice(0, lines(1, 2).length),
+      );
+    }
+    await followed.collect();
+    expect(await hosts(followed)).toEqual(['0 web', '1 other']);
+    const told = followed.log.filter(({ level }) => level === 'warn');
+    expect(told.map(({ message }) => message)).toEqual([
+      expect.stringContaining(`${followed.path('own')} is inside the data folder`),
+    ]);
+    // The link leads to another folder now, while the log in the old one grows: both are read.
+    const next = await temporaryFolder();
+    mkdirSync(join(next, 'a'));
+    writeFileSync(join(next, 'a/app.log'), lines(3, 4));
+    unlinkSync(followed.path('other'));
+    symlinkSync(next, followed.path('other'));
+    appendFileSync(join(elsewhere, 'a/app.log'), lines(2, 3));
+    await collectChanged(followed, ['other']);
+    expect(await hosts(followed)).toEqual(['0 web', '1 other', '2 other', '3 other']);
+  });
+
+  it('keep their names in a file that is loaded, whatever is above them', async () => {
+    const followed = await follow({ file });
+    write(followed, 'web/a/app.log.1', lines(0, 1));
+    write(followed, 'db/a/app.log', lines(0, 1));
+    for (const name of ['web/a/app.log.1', 'db/a/app.log', 'db/a/app.log']) await followed.load(name);
+    expect((await hosts(followed)).sort()).toEqual(['0 db', '0 web']);
+    await followed.collect();
+    expect((await hosts(followed)).length).toBe(2);
+  });
+
+  it('are rotated in place', async () => {
+    const followed = await follow({ file, rotate: { method: 'rename', sizeBytes: 1 } });
+    write(followed, 'web/a/app.log', lines(0, 1));
+    await followed.settle();
+    expect(existsSync(followed.path('web/a/app.log'))).toBe(false);
+    expect(existsSync(followed.path('web/a/app.log.1'))).toBe(true);
+    expect(await hosts(followed)).toEqual(['0 web']);
+  });
+
+  it.each(['watched', 'not watched'])('are noticed while a server runs, %s', async (kind) => {
+    const directory = await temporaryFolder();
+    const archive = await openOn(new MemoryDirectory());
+    closeAtEnd(() => archive.close());
+    const definition = followedAgent(directory, file);
+    const store = await archive.agent('app', definition.schema);
+    const workers = new WorkerPool(0);
+    const say = (): void => undefined;
+    const collection = new Collection({
+      // Watches on all but two folders are refused, as where the system has no more.
+      files:
+        kind === 'watched'
+          ? realLogFiles
+          : {
+              ...realLogFiles,
+              watch: (path, ...rest) => (path === directory ? realLogFiles.watch(path, ...rest) : null),
+            },
+      workers,
+      log: { info: say, warn: say, error: say },
+      now: Date.now,
+      timezone: 'UTC',
+      limitLines: 0,
+      redefine: () => Promise.resolve(),
+      flushMs: 20,
+      tailTimeoutMs: 5000,
+    });
+    closeAtEnd(() => collection.stop());
+    await collection.add({ definition, store });
+    collection.start();
+    const records = (): number => collection.status()['app']!.records;
+    let n = 0;
+    for (const host of ['web', 'db', 'web']) {
+      const path = join(directory, host, 'a', 'app.log');
+      for (let i = 0; i < 3; i++) {
+        mkdirSync(dirname(path), { recursive: true });
+        appendFileSync(path, lines(n, n + 1));
+        n++;
+        await expect.poll(records, { timeout: 60_000, interval: 5 }).toBe(n);
+      }
+      rmSync(join(directory, host), { recursive: true });
+    }
+  });
+});
