@@ -76,7 +76,11 @@ export interface CandidateField {
 export interface Candidate {
   /** Name in messages: `JSON lines`. */
   readonly title: string;
-  readonly format: 'plain' | 'json' | 'logfmt';
+  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp' | 'docker' | 'cri';
+  /** Format of what containers write. */
+  readonly payload?: 'plain' | 'json' | 'logfmt';
+  /** Other keys of the section `file`, as they are written. */
+  readonly keys?: readonly (readonly [key: string, value: string])[];
   readonly regex?: string;
   /** Expression for the first line of a record of several lines. */
   readonly start?: string;

@@ -43,22 +43,22 @@ interface KeyTexts {
 export function jsonCandidate(
   lines: readonly SampleLine[],
   writtenMs: number,
-  start?: string,
+  keys: NonNullable<Candidate['keys']> = [],
 ): Candidate | undefined {
   const objects = lines.filter(({ text }) => text.trimStart().startsWith('{'));
-  const keys = jsonPaths(objects);
-  if (keys.lines === 0 || keys.lines < lines.length * shareMin) return undefined;
-  const names = keys.paths.slice(0, keysMax).map(({ path }) => path);
+  const found = jsonPaths(objects);
+  if (found.lines === 0 || found.lines < lines.length * shareMin) return undefined;
+  const names = found.paths.slice(0, keysMax).map(({ path }) => path);
   const parser = new JsonLineParser(names);
-  const texts = textsOf(objects, parser, names).map((found, i): KeyTexts => {
-    const { areNumbers, isText } = keys.paths[i]!;
-    return { ...found, areNumbers, areQuoted: !areNumbers, isText };
+  const texts = textsOf(objects, parser, names).map((each, i): KeyTexts => {
+    const { areNumbers, isText } = found.paths[i]!;
+    return { ...each, areNumbers, areQuoted: !areNumbers, isText };
   });
-  const known = knownKeys(new Map(keys.paths.map((path) => [path.path, path.lines])));
+  const known = knownKeys(new Map(found.paths.map((path) => [path.path, path.lines])));
   const fields = fieldsOfKeys(texts, writtenMs, known);
-  const what = start === undefined ? 'JSON lines' : 'JSON objects of several lines';
+  const what = keys.length === 0 ? 'JSON lines' : 'JSON values';
   const title = known.title === undefined ? what : `${what} (${known.title})`;
-  return { title, format: 'json', fields, ...(start === undefined ? {} : { start }) };
+  return { title, format: 'json', fields, keys };
 }
 
 /** The candidate for logfmt; undefined where too few lines are logfmt. */

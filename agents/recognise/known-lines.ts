@@ -155,10 +155,6 @@ export const knownShapes: readonly LineShape[] = [
     ],
   },
   {
-    title: 'container log',
-    regex: `^(?P<time>${iso}) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: ${rest.slice(0, -1)})?$`,
-  },
-  {
     title: 'Redis',
     regex: String.raw`^(?P<pid>\d+):(?P<role>[XCSM]) (?P<time>\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2}\.\d+) (?P<level>[.*#-]) ${rest}`,
   },

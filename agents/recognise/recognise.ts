@@ -5,9 +5,11 @@ import {
   type SampleLine,
   typeOfTexts,
 } from './field-names.js';
+import { containerCandidate, containerTexts } from './container-lines.js';
 import { accessShape } from './access-lines.js';
 import { areLevels, headShape, partTexts, recordsOf, type PartTexts } from './line-head.js';
 import { jsonCandidate, logfmtCandidate } from './keyed-lines.js';
+import { jsonTexts, otlpCandidate } from './json-texts.js';
 import { knownShapes } from './known-lines.js';
 import { linesOf, type LogSample, tryCandidate, type Trial, type TrialSettings } from './trial.js';
 import { tableCandidate } from './table-lines.js';
@@ -30,8 +32,21 @@ export function recognise(sample: LogSample, settings: TrialSettings): Trial | u
   const lines = linesOf(sample);
   if (lines.length === 0) return undefined;
   const writtenMs = Math.max(...sample.pieces.map(({ modifiedMs }) => modifiedMs));
+  const texts = containerTexts(lines);
+  if (texts === undefined) return bestOf(candidatesFor(lines, writtenMs), sample, settings);
+  const bytes = Buffer.from(texts.lines.map(({ text }) => `${text}\n`).join(''));
+  const inner = { pieces: [{ path: 'container', bytes, modifiedMs: writtenMs }], isWhole: false };
+  const written = bestOf(candidatesFor(texts.lines, writtenMs), inner, settings);
+  return tryCandidate(containerCandidate(texts, written?.candidate), sample, settings);
+}
+
+function bestOf(
+  candidates: readonly Candidate[],
+  sample: LogSample,
+  settings: TrialSettings,
+): Trial | undefined {
   let best: { readonly trial: Trial; readonly score: number } | undefined;
-  for (const candidate of candidatesFor(lines, writtenMs)) {
+  for (const candidate of candidates) {
     const trial = tryCandidate(candidate, sample, settings);
     const score = scoreOf(trial);
     if (best === undefined || score > best.score + 1e-9) best = { trial, score };
@@ -45,17 +60,21 @@ export function candidatesFor(lines: readonly SampleLine[], writtenMs: number): 
   const plain = shapes.flatMap((shape) =>
     shape === undefined ? [] : plainCandidate(shape, lines, writtenMs),
   );
-  const json = [
-    jsonCandidate(lines, writtenMs),
-    jsonCandidate(recordsOf(lines, objectStart), writtenMs, objectStart),
-  ];
-  const keyed = [...json, logfmtCandidate(lines, writtenMs), tableCandidate(lines, writtenMs)].filter(
-    (each) => each !== undefined,
-  );
+  const values = jsonTexts(lines);
+  const valueKeys: [string, string][] = [['multiline', 'json']];
+  if (values?.records !== undefined) valueKeys.push(['records', JSON.stringify(values.records)]);
+  const json =
+    values === undefined
+      ? jsonCandidate(lines, writtenMs)
+      : jsonCandidate(values.lines, writtenMs, valueKeys);
+  const keyed = [
+    otlpCandidate(lines),
+    json,
+    logfmtCandidate(lines, writtenMs),
+    tableCandidate(lines, writtenMs),
+  ].filter((each) => each !== undefined);
   return [...keyed, ...plain, wholeLines];
 }
-
-const objectStart = '^\\{';
 
 /** The last resort, for lines of no other format. */
 const wholeLines: Candidate = {

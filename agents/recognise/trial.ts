@@ -222,7 +222,10 @@ interface AgentText {
 }
 
 /** Writes a candidate as the text of an agent's file. */
-function agentYaml({ format, regex, start, fields }: Candidate, { path, comments }: AgentText): string {
+function agentYaml(
+  { format, payload, keys = [], regex, start, fields }: Candidate,
+  { path, comments }: AgentText,
+): string {
   const captured = [...path.matchAll(/\(\?P<(\w+)>/g)]
     .map(([, name]): CandidateField => ({ name: name!, type: 'string' }))
     .filter(({ name }) => fields.every((field) => field.name !== name));
@@ -234,6 +237,8 @@ function agentYaml({ format, regex, start, fields }: Candidate, { path, comments
     'file:',
     `  path: ${quoted(path)}`,
     `  format: ${format}`,
+    ...(payload === undefined ? [] : [`  payload: ${payload}`]),
+    ...keys.map(([key, value]) => `  ${key}: ${value}`),
     ...(regex === undefined ? [] : [`  regex: ${quoted(regex)}`]),
     ...(start === undefined
       ? []

@@ -344,3 +344,144 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     first: { time, message: 'a', n: 0 },
   },
 };
+
+const order = (i: number): object => ({ ts: '2026-11-28T05:00:00.100Z', level: 'info', msg: `order ${i}` });
+const logged = { logged_at: '2026-11-28T05:00:00.100Z', level: 'info', message: 'order 0' };
+const trace = (i: number): string[] => [
+  `2026-11-28 05:00:00,100 ERROR [main] com.shop.Order - failed ${i}`,
+  'java.lang.IllegalStateException: no stock',
+  '\tat com.shop.Order.place(Order.java:42)',
+];
+
+/** Formats of containers, and values of JSON that do not end with their line. */
+export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
+  'docker with json': {
+    text: json((i) => ({
+      log: `${JSON.stringify(order(i))}\n`,
+      stream: 'stdout',
+      attrs: { tag: 'web' },
+      time,
+    })),
+    title: 'Docker: JSON lines',
+    records: 3,
+    first: { time, stream: 'stdout', ...logged, attrs_tag: 'web' },
+  },
+  'docker with json and a text': {
+    text: json((i) => ({
+      log: i === 0 ? 'Listening\n' : `${JSON.stringify(order(i))}\n`,
+      stream: 'stdout',
+      time,
+    })),
+    title: 'Docker: JSON lines',
+    records: 3,
+    first: { time, stream: 'stdout', message: 'Listening' },
+  },
+  'docker with parts of a line': {
+    text: json((i) => ({ log: ['one ', 'line\n', 'another\n'][i], stream: 'stderr', time })),
+    title: 'Docker: lines of text',
+    records: 2,
+    first: { time, stream: 'stderr', message: 'one line' },
+  },
+  'cri with json': {
+    text: lines((i) => `${time} stdout F ${JSON.stringify(order(i))}`),
+    title: 'CRI: JSON lines',
+    records: 3,
+    first: { time, stream: 'stdout', ...logged },
+  },
+  'cri with logfmt': {
+    text: lines((i) => `${time} stdout F level=info msg="order ${i}" n=${i}`),
+    title: 'CRI: logfmt',
+    records: 3,
+    first: { time, stream: 'stdout', level: 'info', message: 'order 0', n: 0 },
+  },
+  'cri with traces, between lines of the other stream': {
+    text: lines((i) =>
+      trace(i)
+        .flatMap((line) => [`${time} stderr F ${line}`, `${time} stdout F ${trace(i)[0]!}`])
+        .join('\n'),
+    ),
+    title: 'CRI: lines that begin with a time',
+    records: 12,
+    first: {
+      time,
+      stream: 'stderr',
+      logged_at: '2026-11-28T05:00:00.100Z',
+      level: 'ERROR',
+      thread: 'main',
+      logger: 'com.shop.Order',
+      message: trace(0)
+        .join('\n')
+        .replace(/^.* - /, ''),
+    },
+  },
+  'cri with parts of a line': {
+    text: `${time} stdout P one \n${time} stdout F line\n${time} stdout F another\n`,
+    title: 'CRI: lines of text',
+    records: 2,
+    first: { time, stream: 'stdout', message: 'one line' },
+  },
+  'an array over lines': {
+    text: JSON.stringify([0, 1, 2].map(order), null, 1),
+    title: 'JSON values',
+    records: 3,
+    first: { time: logged.logged_at, level: 'info', message: 'order 0' },
+  },
+  'objects over lines': {
+    text: [0, 1, 2].map((i) => JSON.stringify(order(i), null, 2)).join('\n'),
+    title: 'JSON values',
+    records: 3,
+    first: { time: logged.logged_at, level: 'info', message: 'order 0' },
+  },
+  'objects on one line': {
+    text: `${[0, 1, 2].map((i) => JSON.stringify(order(i))).join(' ')}\n`,
+    title: 'JSON values',
+    records: 3,
+    first: { time: logged.logged_at, level: 'info', message: 'order 0' },
+  },
+  cloudtrail: {
+    text: JSON.stringify({
+      Records: [0, 1, 2].map((i) => ({ eventVersion: '1.08', eventTime: time, size: i })),
+    }),
+    title: 'JSON values',
+    records: 3,
+    first: { time, event_version: 1.08, size: 0 },
+  },
+  otlp: {
+    text: json((i) => ({
+      resourceLogs: [
+        {
+          resource: { attributes: [{ key: 'service.name', value: { stringValue: 'shop' } }] },
+          scopeLogs: [
+            {
+              scope: { name: 'order' },
+              logRecords: [
+                {
+                  timeUnixNano: `${seconds * 1000}000000`,
+                  severityNumber: 17,
+                  severityText: 'ERROR',
+                  body: { stringValue: `order ${i}` },
+                  attributes: [{ key: 'order.id', value: { intValue: '7' } }],
+                  traceId: '3ff2',
+                  spanId: '5971',
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    })),
+    title: "OpenTelemetry's log records",
+    records: 3,
+    first: {
+      time,
+      level: 'ERROR',
+      severity_number: 17,
+      message: 'order 0',
+      trace_id: '3ff2',
+      span_id: '5971',
+      scope_name: 'order',
+      resource_service_name: 'shop',
+      order_id: 7,
+    },
+  },
+};
