@@ -76,7 +76,7 @@ export interface CandidateField {
 export interface Candidate {
   /** Name in messages: `JSON lines`. */
   readonly title: string;
-  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp' | 'docker' | 'cri';
+  readonly format: 'plain' | 'json' | 'logfmt' | 'otlp' | 'docker' | 'cri' | 'csv' | 'tsv' | 'w3c';
   /** Format of what containers write. */
   readonly payload?: 'plain' | 'json' | 'logfmt';
   /** Other keys of the section `file`, as they are written. */

@@ -40,6 +40,21 @@ export function recognise(sample: LogSample, settings: TrialSettings): Trial | u
   return tryCandidate(containerCandidate(texts, written?.candidate), sample, settings);
 }
 
+/** Whether rows are read by a header that is not at the end of a file. */
+function isHeaded({ format, keys = [] }: Candidate): boolean {
+  return (
+    (format === 'csv' || format === 'tsv' || format === 'w3c') && !keys.some(([key]) => key === 'columns')
+  );
+}
+
+/** The sample without the ends of files. */
+function headsOf({ pieces }: LogSample): LogSample {
+  return {
+    pieces: pieces.filter(({ path }, i) => pieces.findIndex((piece) => piece.path === path) === i),
+    isWhole: false,
+  };
+}
+
 function bestOf(
   candidates: readonly Candidate[],
   sample: LogSample,
@@ -47,7 +62,7 @@ function bestOf(
 ): Trial | undefined {
   let best: { readonly trial: Trial; readonly score: number } | undefined;
   for (const candidate of candidates) {
-    const trial = tryCandidate(candidate, sample, settings);
+    const trial = tryCandidate(candidate, isHeaded(candidate) ? headsOf(sample) : sample, settings);
     const score = scoreOf(trial);
     if (best === undefined || score > best.score + 1e-9) best = { trial, score };
   }

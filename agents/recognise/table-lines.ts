@@ -5,6 +5,7 @@ import {
   FieldNames,
   typeOfTexts,
 } from './field-names.js';
+import { csvlogCandidate, headedCandidate } from './headed-tables.js';
 import { isDayless, readingOf, type TimeReading } from './time-place.js';
 
 /** Limit on the columns of a table; one with more is not read as lines. */
@@ -17,7 +18,7 @@ const shareMin = 0.9;
 const nameShape = /^[A-Za-z_@#][\w .()/:@#%[\]-]{0,80}$/;
 
 /** Names of columns that hold the time of a record. */
-const timeNames = /time|date|stamp|created|^ts$|^start$/i;
+const timeNames = /time|date|stamp|created|datum|zeit|^ts$|^start$/i;
 
 /** Rows of values, with names from a header. */
 interface Table {
@@ -27,6 +28,8 @@ interface Table {
   readonly rows: readonly SampleLine[];
   /** Whether values may be quoted; in quotes, a doubled quotation mark is one. */
   readonly isQuoted: boolean;
+  /** Whether a line says that it is the header. */
+  readonly isDeclared: boolean;
 }
 
 /** A column in the pattern: its expression, and its field. */
@@ -40,6 +43,8 @@ interface Column {
  * CSV and the like with a first line of names. Undefined where there is no header, or the rows do not match it.
  */
 export function tableCandidate(lines: readonly SampleLine[], writtenMs: number): Candidate | undefined {
+  const csvlog = csvlogCandidate(lines, (text) => valuesOf(text, { delimiter: ',', isQuoted: true }));
+  if (csvlog !== undefined) return csvlog;
   const table = declaredTable(lines) ?? namedTable(lines);
   if (table === undefined || table.rows.length === 0) return undefined;
   const { delimiter, names, rows, title } = table;
@@ -48,6 +53,17 @@ export function tableCandidate(lines: readonly SampleLine[], writtenMs: number):
   if (width === undefined) return undefined;
   const fitting = values.filter(({ length }) => length === width);
   const texts = Array.from({ length: width }, (_name, i) => fitting.map((row) => row[i]!));
+  const format = formatOf(table);
+  if (width === names.length && format !== undefined) {
+    const named = names.map((name, i) => ({ name, texts: texts[i]!.map(withoutQuotes) }));
+    const time = timeOf(
+      { delimiter: ' ' },
+      names,
+      named.map((column) => column.texts),
+      writtenMs,
+    );
+    return time === undefined ? undefined : headedCandidate(title, format, delimiter, named, time);
+  }
   // Windows omits the name of the last column.
   const all = width > names.length ? [...names, 'message'] : names;
   const columns = columnsOf(table, all, texts, writtenMs);
@@ -55,6 +71,16 @@ export function tableCandidate(lines: readonly SampleLine[], writtenMs: number):
   const regex = `^${columns.map((column) => column.regex).join(escapedDelimiter(delimiter))}\\s*$`;
   const headerLines = lines.length - rows.length;
   return { title, format: 'plain', regex, fields: orderedFields(columns), headerLines };
+}
+
+/** The format that reads the names in each file; undefined where only a pattern reads such rows. */
+function formatOf({ delimiter, isDeclared }: Table): 'csv' | 'tsv' | 'w3c' | undefined {
+  if (isDeclared) return 'w3c';
+  return delimiter === '\t' ? 'tsv' : delimiter === ' ' ? undefined : 'csv';
+}
+
+function withoutQuotes(text: string): string {
+  return /^".*"$/s.test(text) ? text.slice(1, -1).replaceAll('""', '"') : text;
 }
 
 /** The usual number of values per row: as many as names, or one more; else undefined. */
@@ -74,7 +100,7 @@ function declaredTable(lines: readonly SampleLine[]): Table | undefined {
   const tabs = rows.filter(({ text }) => text.includes('\t')).length;
   const delimiter = tabs > rows.length / 2 ? '\t' : ' ';
   const title = header.startsWith('#fields\t') ? "Zeek's log" : 'W3C extended log';
-  return { title, delimiter, names, rows, isQuoted: false };
+  return { title, delimiter, names, rows, isQuoted: false, isDeclared: true };
 }
 
 /** A table whose first line consists only of names. */
@@ -83,8 +109,8 @@ function namedTable(lines: readonly SampleLine[]): Table | undefined {
   if (first === undefined || rows.length === 0) return undefined;
   for (const delimiter of [',', '\t', ';', ' ']) {
     const isQuoted = delimiter !== ' ' && delimiter !== '\t';
-    const table = { title: 'table with a header', delimiter, rows, isQuoted };
-    const names = valuesOf(first.text, { ...table, names: [] }).map((name) => name.replace(/^"(.*)"$/, '$1'));
+    const table = { title: 'table with a header', delimiter, rows, isQuoted, isDeclared: false };
+    const names = valuesOf(first.text, table).map((name) => name.replace(/^"(.*)"$/, '$1'));
     // A line with blanks as separators may be a sentence, so more names are required.
     const namesMin = delimiter === ' ' ? 6 : 3;
     if (names.length < namesMin || names.length > columnsMax) continue;
@@ -94,7 +120,7 @@ function namedTable(lines: readonly SampleLine[]): Table | undefined {
 }
 
 /** The values of a line; quoted values include their quotation marks. */
-function valuesOf(text: string, { delimiter, isQuoted }: Table): string[] {
+function valuesOf(text: string, { delimiter, isQuoted }: Pick<Table, 'delimiter' | 'isQuoted'>): string[] {
   if (!isQuoted) return text.split(delimiter);
   const values: string[] = [];
   let start = 0;
@@ -143,7 +169,7 @@ function timeFieldOfReading(reading: TimeReading): CandidateField {
 
 /** The first column that is readable as times with a day, or two columns that are so together. */
 function timeOf(
-  { delimiter }: Table,
+  { delimiter }: Pick<Table, 'delimiter'>,
   names: readonly string[],
   texts: readonly (readonly string[])[],
   writtenMs: number,

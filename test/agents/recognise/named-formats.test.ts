@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { jsonFormats, textFormats, wrappedFormats } from './named-formats.js';
+import { jsonFormats, tableFormats, textFormats, wrappedFormats } from './named-formats.js';
 import { firstOf, recognised } from './recognised.js';
 
-const formats = { ...jsonFormats, ...textFormats, ...wrappedFormats };
+const formats = { ...jsonFormats, ...textFormats, ...wrappedFormats, ...tableFormats };
 
 describe('a named format', () => {
   it.each(Object.keys(formats))('is recognised with every value: %s', (name) => {

@@ -485,3 +485,61 @@ export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
     },
   },
 };
+
+/** Formats of tables. */
+export const tableFormats: Readonly<Record<string, NamedFormat>> = {
+  'csv with semicolons and decimal commas': {
+    text: `Datum;Uhrzeit;Wert;Text\n${lines((i) => `28.11.2026;05:00:00;17,${i + 1};"a;b"`)}`,
+    title: 'table with a header',
+    records: 3,
+    first: { time: wholeSecond, wert: 17.1, text: 'a;b' },
+  },
+  iis: {
+    text: `#Software: IIS\n#Fields: date time cs-method sc-status cs(Referer)\n${lines((i) => `2026-11-28 05:00:00 GET 20${i} -`)}`,
+    title: 'W3C extended log',
+    records: 3,
+    first: { time: wholeSecond, cs_method: 'GET', sc_status: 200 },
+  },
+  cloudfront: {
+    text: `#Version: 1.0\n#Fields: date time sc-bytes x-edge-location\n${lines((i) => `2026-11-28\t05:00:00\t${i + 7}\tLAX1`)}`,
+    title: 'W3C extended log',
+    records: 3,
+    first: { time: wholeSecond, sc_bytes: 7, x_edge_location: 'LAX1' },
+  },
+  zeek: {
+    text: `#separator \\x09\n#unset_field\t-\n#fields\tts\tuid\torig_bytes\n${lines((i) => `${seconds}\tC${i}\t${i === 1 ? '-' : '40'}`)}`,
+    title: "Zeek's log",
+    records: 3,
+    first: { time, uid: 'C0', orig_bytes: 40 },
+  },
+  'postgresql csvlog': {
+    text: lines(
+      (i) =>
+        `2026-11-28 05:00:00.250 UTC,"shop","shop",4546,"10.0.0.4:4711",cf385f72.2ad,${i},"SELECT",2026-11-28 05:00:00 UTC,3/42,0,ERROR,42P01,` +
+        `"relation ""x"" is missing",,,,,,"SELECT *\nFROM x",15,,"psql","client backend",,0`,
+    ),
+    title: "PostgreSQL's csvlog",
+    records: 3,
+    first: {
+      time,
+      user: 'shop',
+      database: 'shop',
+      pid: 4546,
+      connection_from: '10.0.0.4:4711',
+      session_id: 'cf385f72.2ad',
+      session_line_num: 0,
+      command_tag: 'SELECT',
+      session_start_time: wholeSecond,
+      virtual_transaction_id: '3/42',
+      transaction_id: 0,
+      level: 'ERROR',
+      sql_state_code: '42P01',
+      message: 'relation "x" is missing',
+      query: 'SELECT *\nFROM x',
+      query_pos: 15,
+      application_name: 'psql',
+      backend_type: 'client backend',
+      query_id: 0,
+    },
+  },
+};
