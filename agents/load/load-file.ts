@@ -16,7 +16,13 @@ import {
   placementField,
 } from '../../engine/index.js';
 import { decodeSettings, type DecodeSettings } from '../decode/decode-task.js';
-import { type FieldDefinition, type AgentDefinition, hasColumns } from '../definition/definition.js';
+import {
+  type FieldDefinition,
+  type AgentDefinition,
+  hasColumns,
+  isTable,
+  lineFormatOf,
+} from '../definition/definition.js';
 import { yearSource } from '../decode/field-writers.js';
 import {
   FileLines,
@@ -293,12 +299,15 @@ class FileReading implements FrameConsumer {
       return { outcome: known === null ? 'empty' : 'known', head, checkpoint: null, part: null };
     }
     if (known === null && tally.records === 0) {
-      const firstLineCommand = `${source.unpackCommand} | head -n 1`;
+      // The first line of a table does not show what is wrong with a row.
+      const lines = lineFormatOf(this.settings.definition);
+      const command =
+        lines !== undefined && isTable(lines) ? undefined : `${source.unpackCommand} | head -n 1`;
       const content = {
         path: this.job.path,
         lines: tally.rejected,
         first: this.firstRejection!,
-        firstLineCommand,
+        firstLineCommand: command,
       };
       throw noRecordError(this.settings.definition.name, content);
     }

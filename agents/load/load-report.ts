@@ -172,7 +172,7 @@ export interface ContentWithoutRecord {
   /** The first rejected line. */
   readonly first: { readonly reason: string; readonly line: Uint8Array };
   /** A shell command that prints the first line, for a line that can't be quoted as a shell word; absent for none. */
-  readonly firstLineCommand?: string;
+  readonly firstLineCommand?: string | undefined;
 }
 
 /** The error for content without a record. It is not stored as rejected lines, because it most likely belongs to another agent. */

@@ -253,6 +253,9 @@ describe('tables', () => {
   it('of which the first row names no field are rejected until the agent names one', async () => {
     const followed = await follow({ file: { format: 'csv' } });
     writeFileSync(followed.path('web.log'), `Time,No\n${timeOf(1)},1\n${timeOf(2)},2\n`);
+    expect((await followed.load('web.log')).files[0]!.error!.message).toMatch(
+      /None of its 3 lines .* the first one: has a header that names no source of the agent's fields .*but "Time", "No"/,
+    );
     await followed.collect();
     expect(followed.collector.status()).toMatchObject({ records: 0, rejected: 3 });
     const { definition, now, store } = followed;

@@ -83,6 +83,26 @@ const minutes = (from: number, to: number): string =>
   Array.from({ length: to - from }, (_, i) => lineOf((from + i) * 60)).join('');
 
 describe('records that a repair has lost', () => {
+  it('are read again under the header of their table, also behind the part that it lies in', async () => {
+    const directory = new MemoryDirectory();
+    const options = { definition: definitionOf({ format: 'csv' }) };
+    const rows = (from: number, to: number): string =>
+      Array.from({ length: to - from }, (_, i) =>
+        lineOf(from + i)
+          .replace(' ', ',')
+          .replace(' ', ','),
+      ).join('');
+    const path = await fileOf('app_web.log', `time,n,text\n${rows(0, 3)}`);
+    await loadAll(directory, [path], options);
+    await appendFile(path, rows(3, 7));
+    expect(await loadAll(directory, [path], options)).toMatchObject({ records: 4, rejected: 0 });
+    const before = await allOf(directory);
+    expect(before.map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(lostOf(await lose(directory))).toBe(7);
+    expect(await loadAll(directory, [path], options)).toMatchObject({ restored: 7 });
+    expect(await allOf(directory)).toEqual(before);
+  });
+
   const line = fc.record({
     second: fc.integer({ min: 0, max: 200_000 }),
     kind: fc.constantFrom('good', 'good', 'good', 'untimed', 'rejected'),
