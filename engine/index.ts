@@ -173,7 +173,7 @@ export type {
   RejectedEntry,
   RetentionPolicy,
 } from './store/manifest/manifest.js';
-export { aheadWarning, isAhead, lastPlacementTimes } from './store/manifest/placement.js';
+export { aheadWarning, fillTimes, isAhead, lastPlacementTimes } from './store/manifest/placement.js';
 
 // Files of other programs.
 export {

@@ -1,7 +1,7 @@
 import { type AgentStore, type Checkpoint, LogstrataError, type WorkerPool } from '../../engine/index.js';
 import { shownFolder, type AgentDefinition, type Rotation } from '../definition/definition.js';
 import type { RecordEnds } from '../decode/line-framing.js';
-import { recordEndsOf } from '../decode/record-ends.js';
+import { recordEndsOf, type RecordEndsOf } from '../decode/record-ends.js';
 import { describeSystemError } from '../sources/byte-source.js';
 import { AfterRotation } from './after-rotation.js';
 import { AgentFiles } from './logs/agent-files.js';
@@ -128,7 +128,7 @@ export class AgentCollector {
   private readonly pauses: CollectPauses;
   private readonly logs: AgentFiles;
   private readonly target: CommitTarget;
-  private readonly ends: RecordEnds;
+  private readonly endsOf: RecordEndsOf;
   private readonly silence: Silence;
   private readonly rotation: LogRotation | undefined;
   private readonly removed = new Set<string>();
@@ -159,8 +159,9 @@ export class AgentCollector {
     this.truncations = new Truncations(this.name, this.tally, log);
     this.attempts = new FileAttempts(this.name, handles, now, log);
     this.goneSources = new GoneSources(this.name, options);
-    this.ends = recordEndsOf(definition);
-    this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
+    this.endsOf = recordEndsOf(definition);
+    const ends = this.endsOf(new Uint8Array(0));
+    this.silence = new Silence(() => this.files, ends, options.tailTimeoutMs);
     const names = new LogNames(definition.file);
     this.logs = new AgentFiles(files, definition.file.directory, names, options.dataFolder);
     if (definition.rotate !== undefined) this.rotation = this.createRotation(definition, definition.rotate);
@@ -384,7 +385,7 @@ export class AgentCollector {
       firstStartMs: this.firstStartMs,
       limitLines: this.isFirst ? limitLines : 0,
       nowMs: now(),
-      ends: this.ends,
+      endsOf: this.endsOf,
       settings: this.target.settings,
     });
   }
@@ -460,7 +461,7 @@ export class AgentCollector {
   ): Promise<Gathered> {
     const takeRest = this.silence.mayEndHere(file, nowMs);
     return this.options.handles.whileOpen(file, file.place, (handle) =>
-      new LineGathering(file, handle, frame, scratch, this.ends, isAlone).run({ takeRest, nowMs }),
+      new LineGathering(file, handle, frame, scratch, this.endsOf, isAlone).run({ takeRest, nowMs }),
     );
   }
 

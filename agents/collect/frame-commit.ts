@@ -3,6 +3,7 @@ import {
   BatchBuilder,
   checkpointKey,
   groupBy,
+  fillTimes,
   lastPlacementTimes,
   type RejectedLine,
   type SourcePart,
@@ -12,7 +13,7 @@ import type { CollectTally } from './logs/collect-counts.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { type DecodeSettings, rangesLeft, type LineRange } from '../decode/decode-task.js';
 import { decodeLines, type DecodedBatch } from '../decode/lent-decoding.js';
-import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
+import { keptPart, toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
 import { headersOf } from '../decode/table-headers.js';
@@ -82,11 +83,12 @@ function rangesOf(
   const headers = headersOf(definition);
   let last: FollowedFile | undefined;
   let reading: Reading | undefined;
-  return lines.flatMap(({ file, start, end, continuesLine, reason }): LineRange[] => {
+  return lines.flatMap(({ file, start, end, continuesLine, reason, encoding }): LineRange[] => {
     if (file !== last) reading = file.position!.reading;
     last = file;
     if (reason !== null) return [];
-    const range = { start, end, captures: file.name.captures, written, continuesLine, reading };
+    const place = { start, end, captures: file.name.captures, encoding };
+    const range = { ...place, written, continuesLine, reading };
     if (headers !== null) reading = headers.behind(bytes, range);
     return [range];
   });
@@ -113,7 +115,7 @@ function takeLines(
     if (lines.reason === null && done === undefined) break;
     const part = partOf(parts, lines.file);
     if (lines.reason !== null || done === undefined) {
-      takeRejected(part, lines, bytes);
+      takeRejected(part, lines, bytes, definition);
       taken++;
       continue;
     }
@@ -170,9 +172,15 @@ function partOf(parts: Map<FollowedFile, FilePart>, file: FollowedFile): FilePar
 }
 
 /** Takes an overlong line, of which only the beginning is kept. */
-function takeRejected(part: FilePart, lines: GatheredLines, bytes: Uint8Array): void {
+function takeRejected(
+  part: FilePart,
+  lines: GatheredLines,
+  bytes: Uint8Array,
+  definition: AgentDefinition,
+): void {
   const line = bytes.slice(lines.start, lines.end);
-  part.rejected.push({ reason: lines.reason!, file: part.path, offset: lines.offset, line });
+  const kept = keptPart(definition, line);
+  part.rejected.push({ reason: lines.reason!, file: part.path, offset: lines.offset, line: kept });
   const behind = contentBehind(part.position, line, lines.contentBytes, lines.tail);
   part.position = { ...part.position, ...behind, endsInLine: lines.endsInLine };
 }
@@ -189,6 +197,7 @@ async function store(
     previousTimeMs: file.position!.lastTimeMs,
     catchingUp: file.position!.offset < file.position!.unseenTo,
   }));
+  fillTimes(schema, batch, decoded.untimed, now(), sources);
   const lastTimes = lastPlacementTimes(schema, batch, now(), sources);
   const positions = parts.map((part, i) => ({
     ...part.position,
@@ -222,6 +231,8 @@ async function store(
   const nulBytes = parts.reduce((sum, part) => sum + part.nulBytes, decoded.nulBytes);
   const notKept = result.rejected - result.rejectedKept;
   tally.nulBytes += nulBytes;
+  tally.skippedLines += decoded.skippedLines;
+  tally.maskedTexts += decoded.maskedTexts;
   tally.notKept += notKept;
   problems.add({ rejected, notKept, unreadable: decoded.unreadable, nulBytes });
   tally.records += batch.length;

@@ -1,5 +1,6 @@
 import { copyBytes, leaseMemory, lineBytesMax, type MemoryLease, Semaphore } from '../../engine/index.js';
 import { tailBytesMax } from '../sources/source-position.js';
+import type { Encoding } from '../definition/definition.js';
 import type { FollowedFile } from './logs/followed-file.js';
 
 /** Lines of one file that wait to be decoded: bytes[start, end) of the frame. */
@@ -19,6 +20,8 @@ export interface GatheredLines {
   readonly continuesLine: boolean;
   /** The last bytes of the content before the end of these lines, where the frame holds only part of them; else null. */
   readonly tail: Uint8Array | null;
+  /** The encoding of the lines; absent for UTF-8. */
+  readonly encoding?: Encoding | undefined;
   /** Set where these lines end the content of a compressed file: the size of that file. */
   readonly packedBytes?: number;
 }

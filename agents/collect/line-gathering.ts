@@ -6,7 +6,14 @@ import {
   tailBytesMax,
   type SourcePosition,
 } from '../sources/source-position.js';
-import { holeEdge, requireEightBitText, textStart, type RecordEnds } from '../decode/line-framing.js';
+import {
+  endsLine,
+  holeEdge,
+  requireEightBitText,
+  textStart,
+  type RecordEnds,
+} from '../decode/line-framing.js';
+import type { RecordEndsOf } from '../decode/record-ends.js';
 import { continuationReason, longLineReason, rejectedLongLine } from '../decode/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
@@ -92,8 +99,6 @@ export interface GatherOptions {
   readonly nowMs: number;
 }
 
-const lineFeed = 0x0a;
-
 const wholeLines = { reason: null, endsInLine: false, tail: null };
 
 /** Reads the complete records after a file's position into a frame. Does not change the file's position, because nothing is stored yet. */
@@ -103,13 +108,14 @@ export class LineGathering {
   private offset: number;
   private tail: Uint8Array;
   private endsInLine: boolean;
+  private ends: RecordEnds;
 
   constructor(
     private readonly file: FollowedFile,
     private readonly handle: LogHandle,
     private readonly frame: LineFrame,
     private readonly scratch: Uint8Array,
-    private readonly ends: RecordEnds,
+    private readonly endsOf: RecordEndsOf,
     /**
      * Whether this is the only file that adds lines to the frame at the time: it is then read directly into the frame where
      * there is room.
@@ -120,6 +126,7 @@ export class LineGathering {
     this.offset = this.position.offset;
     this.tail = this.position.tail;
     this.endsInLine = this.position.endsInLine;
+    this.ends = endsOf(this.position.head);
   }
 
   private get content(): FollowedContent {
@@ -137,7 +144,8 @@ export class LineGathering {
       const atEnd = content.length < wanted;
       if (this.offset === 0 && this.isCutOff(content, atEnd)) return 'replaced';
       this.see(content, atEnd);
-      if (this.offset === 0) requireEightBitText(this.file.path, content);
+      if (this.offset === 0) this.ends = this.endsOf(content);
+      if (this.offset === 0 && this.ends.encoding === undefined) requireEightBitText(this.file.path, content);
       const whole = this.ends.wholeTo(content, 0, content.length);
       if (whole > 0) {
         if (!this.take(content.subarray(0, whole))) return 'full';
@@ -217,7 +225,9 @@ export class LineGathering {
     { reason, endsInLine, tail }: Pick<GatheredLines, 'reason' | 'endsInLine' | 'tail'> = wholeLines,
   ): void {
     const { file, offset, endsInLine: continuesLine } = this;
-    this.frame.add(content, { file, offset, contentBytes, reason, endsInLine, continuesLine, tail });
+    const { encoding } = this.ends;
+    const place = { file, offset, contentBytes, reason, endsInLine, continuesLine, tail };
+    this.frame.add(content, { ...place, encoding });
     this.tail = tail ?? contentTail(this.tail, content);
     this.offset += contentBytes;
     this.endsInLine = endsInLine;
@@ -226,7 +236,7 @@ export class LineGathering {
 
   private reachEnd(rest: Uint8Array, { takeRest, nowMs }: GatherOptions): Gathered {
     const isAsBefore = rest.length === (this.content.rest?.bytes ?? 0);
-    const endsInLine = rest.at(-1) !== lineFeed;
+    const endsInLine = rest.length === 0 || !endsLine(this.ends, rest, rest.length);
     this.file.observe({ kind: 'ended', restBytes: rest.length, endsInLine, nowMs });
     if (!isAsBefore || rest.length === 0 || !takeRest) return 'end';
     if (rest.length > this.frame.room) return 'full';
@@ -237,7 +247,7 @@ export class LineGathering {
   /** Takes what begins with more content than a line may have: NULs, the text before NULs, or an overlong line. */
   private async takeLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
     if (this.frame.room < lineBytesMax) return 'full';
-    const edge = holeEdge(content, content.length);
+    const edge = this.ends.isWide === true ? 0 : holeEdge(content, content.length);
     if (edge === content.length) return this.passHole();
     if (edge === 0) return this.passLongLine(content);
     if (content[0] === 0) this.addHole(edge, content.slice(Math.max(0, edge - tailBytesMax), edge));
@@ -342,6 +352,7 @@ export async function gatherPacked(
       reason,
       endsInLine,
       continuesLine,
+      encoding: source.encoding,
       tail: source.take(),
     });
     offset += contentBytes;

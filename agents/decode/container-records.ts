@@ -209,10 +209,10 @@ export class ContainerDecoder implements RecordDecoder {
     const { start } = lines[0]!;
     const { end } = lines.at(-1)!;
     if (problem === blankLine) return;
-    if (problem !== null) return reject(problem, start, end);
+    if (problem !== null) return reject(problem, start, end, this.texts.kept({ ...lines[0]!, end }));
     const text = isRead ? this.records.line.text() : this.#join(lines);
     this.texts.decodeText(text, builder, (reason, kept) =>
-      reject(reason, start, end, kept ?? linesApart(lines)),
+      reject(reason, start, end, this.texts.masks === true ? kept : linesApart(lines)),
     );
   }
 

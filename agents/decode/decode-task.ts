@@ -11,14 +11,21 @@ import {
   workingOn,
   assert,
 } from '../../engine/index.js';
-import type { AgentDefinition } from '../definition/definition.js';
+import type { AgentDefinition, Encoding } from '../definition/definition.js';
 import type { RecordDecoder, LinesOrigin } from './line-decoder.js';
 import { createRecordDecoder } from './record-decoder.js';
 import type { Reading } from '../sources/source-position.js';
 import type { StopFlag } from './stop-flag.js';
-import { joinUnreadable, type UnreadableField, type ValueCounters } from './value-writer.js';
+import {
+  joinUnreadable,
+  noValueCounts,
+  type UnreadableField,
+  valueCountNames,
+  type ValueCounters,
+} from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
-import { RejectedLines, type RejectedPlaces } from './rejected-lines.js';
+import { lineEndIn } from './encodings.js';
+import { continuationReason, RejectedLines, type RejectedPlaces } from './rejected-lines.js';
 
 /** How the lines of one agent are decoded. */
 export interface DecodeSettings {
@@ -73,6 +80,8 @@ export interface DecodedLines extends ValueCounters {
   readonly packed: number | Uint8Array | null;
   /** For each range that was begun before the batch became full. */
   readonly ranges: readonly DecodedRange[];
+  /** The rows that are no records of their format: they get the time by which they are placed. */
+  readonly untimed: readonly number[];
   /** The fields with values that could not be read. */
   readonly unreadable: readonly UnreadableField[];
   /** State of the guessing of years after the last line, to be passed on in the `Written` of the following lines. */
@@ -107,13 +116,13 @@ function decodersOf({ key, definition }: DecodeSettings): AgentDecoders {
 function decoderFor(
   { byNames }: AgentDecoders,
   { definition, timezone, stop }: DecodeSettings,
-  { captures, written, reading }: LineRange,
+  { captures, written, reading, encoding }: LineRange,
 ): RecordDecoder {
-  const names = [...captures.keys()].join(' ');
+  const names = [encoding, ...captures.keys()].join(' ');
   const origin = { captures, written, reading, stop };
   let decoder = byNames.get(names);
   if (decoder === undefined) {
-    decoder = createRecordDecoder(definition, { timezone, ...origin });
+    decoder = createRecordDecoder(definition, { timezone, encoding, ...origin });
     byNames.set(names, decoder);
   }
   decoder.use(origin);
@@ -159,7 +168,8 @@ function decode(
 ): DecodedLines {
   const { builder } = decoders;
   const done: DecodedRange[] = [];
-  const counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0, nulBytes: 0 };
+  const counters = { ...noValueCounts };
+  const untimed: number[] = [];
   const unreadable = new Map<number, UnreadableField>();
   let years: Written['years'];
   for (const range of ranges) {
@@ -168,14 +178,21 @@ function decode(
     const before: ValueCounters = { ...decoder.counters };
     done.push(decodeRange(decoder, bytes, range, builder));
     ({ years } = decoder);
-    counters.unreadableValues += decoder.counters.unreadableValues - before.unreadableValues;
-    counters.replacedBytes += decoder.counters.replacedBytes - before.replacedBytes;
-    counters.nulBytes += decoder.counters.nulBytes - before.nulBytes;
+    for (const name of valueCountNames) counters[name] += decoder.counters[name] - before[name];
+    for (const row of decoder.counters.takeUntimed()) untimed.push(row);
     joinUnreadable(unreadable, decoder.counters.takeFields());
   }
   decoders.rows = builder.rows;
   const packed = builder.finishPacked(space);
-  return { bytes: null, packed, ranges: done, years, unreadable: [...unreadable.values()], ...counters };
+  return {
+    bytes: null,
+    packed,
+    ranges: done,
+    years,
+    unreadable: [...unreadable.values()],
+    untimed,
+    ...counters,
+  };
 }
 
 const decodeTask = taskIn(import.meta.url, { work });
@@ -193,6 +210,8 @@ export interface LineRange extends LinesOrigin {
   readonly end: number;
   /** Whether the range begins inside a line whose first part is already stored. */
   readonly continuesLine: boolean;
+  /** The encoding of the bytes; absent for UTF-8. */
+  readonly encoding?: Encoding | undefined;
 }
 
 /** The result of decoding a range. */
@@ -225,9 +244,14 @@ export function decodeRange(
 /** Offset of the first complete line of a range. The rest of a line before it is rejected. */
 function firstLine(
   bytes: Uint8Array,
-  { start, end, continuesLine }: Omit<LineRange, keyof LinesOrigin>,
+  { start, end, continuesLine, encoding }: Omit<LineRange, keyof LinesOrigin>,
   rejected: RejectedLines,
 ): number {
+  if (continuesLine && encoding !== undefined) {
+    const lineEnd = lineEndIn(bytes.subarray(start, end), encoding);
+    rejected.add(continuationReason, start, start + lineEnd);
+    return start + lineEnd;
+  }
   // NULs mean that the rest was never written.
   return continuesLine && bytes[start] !== 0 ? rejected.addRest(bytes, start, end) : start;
 }

@@ -15,7 +15,7 @@ import { rejectedLongLine, type RejectedPlaces } from './rejected-lines.js';
 import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from './line-framing.js';
 import { recordEndsOf } from './record-ends.js';
 import { compilePattern } from '../../engine/patterns/compile-pattern.js';
-import type { AgentDefinition } from '../definition/definition.js';
+import type { AgentDefinition, Encoding } from '../definition/definition.js';
 import { reopenAt, type SourceCursor } from '../sources/source-cursor.js';
 import { type Reading, readingOf } from '../sources/source-position.js';
 import { stopFlagOf, type SignalFlag } from './stop-flag.js';
@@ -124,6 +124,7 @@ export class FileLines {
   /** What must be known to read on behind what was read; undefined where nothing must be. */
   reading: Reading | undefined;
   private readonly headers: TableHeaders | null;
+  private readonly encoding: Encoding | undefined;
 
   constructor(
     private readonly source: SourceCursor,
@@ -140,14 +141,9 @@ export class FileLines {
     const lent = this.workers !== null && source.nextInto !== undefined;
     const frameBytes = lent && size >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
     this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
-    this.framer = new LineFramer(
-      source,
-      source.offset,
-      false,
-      recordEndsOf(decode.definition),
-      frameBytes,
-      this.buffers.take,
-    );
+    const ends = recordEndsOf(decode.definition)(source.head);
+    this.encoding = ends.encoding;
+    this.framer = new LineFramer(source, source.offset, false, ends, frameBytes, this.buffers.take);
     // Two frames per thread: one is being decoded while another waits for the records before it to be stored.
     this.depth = 2 * (this.workers?.threads ?? 0);
     this.endsInLine = source.known?.endsInLine ?? false;
@@ -218,7 +214,8 @@ export class FileLines {
     }
     const { end, base } = lines;
     const written = writtenAt(base);
-    const ranges = [{ start: 0, end, captures, written, continuesLine, reading }];
+    const { encoding } = this;
+    const ranges = [{ start: 0, end, captures, written, continuesLine, reading, encoding }];
     await startInOrder(
       this.decoding,
       this.depth,

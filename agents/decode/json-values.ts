@@ -9,7 +9,13 @@ import {
   openBracket,
   quote,
 } from './json-scanner.js';
-import type { LinesOrigin, RecordDecoder, RecordTextDecoder, RejectLine } from './line-decoder.js';
+import type {
+  LinesOrigin,
+  RecordDecoder,
+  RecordTextDecoder,
+  RejectLine,
+  RejectText,
+} from './line-decoder.js';
 import { type LongRecord, type RecordEnds, textStart, type TextRange } from './line-framing.js';
 import { skipSpace } from './line-text.js';
 
@@ -281,8 +287,13 @@ export class JsonValuesDecoder implements RecordDecoder {
       if (valueStart < 0) continue;
       const valueEnd = next < 0 ? end : values.valueEnd;
       const text = { bytes, start: valueStart, end: valueEnd };
-      if (problem !== null) reject(problem, unitStart, valueEnd);
-      else lines.decodeText(text, builder, (reason, kept) => reject(reason, unitStart, valueEnd, kept));
+      // An element is kept with a comma before it, so that it is one when it is decoded again.
+      const keep: RejectText = (reason, kept) => {
+        const isElement = kept !== undefined && valueStart > unitStart;
+        reject(reason, unitStart, valueEnd, isElement ? Buffer.concat([Buffer.of(comma), kept]) : kept);
+      };
+      if (problem !== null) keep(problem, lines.kept(text));
+      else lines.decodeText(text, builder, keep);
       if (lines.turnIsOver) break;
     }
     return at;

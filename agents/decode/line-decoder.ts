@@ -52,9 +52,11 @@ export interface RecordDecoder {
   /** What must be known to decode the following lines; absent where lines do not change it. */
   readonly reading?: Reading;
   /** Counts since the decoder was created. */
-  readonly counters: Readonly<ValueCounters> & {
+  readonly counters: ValueCounters & {
     /** Returns the fields with unreadable values since the last call. */
     takeFields(): UnreadableField[];
+    /** Returns the rows of the batch, since the last call, that are no records of their format: they get the time by which they are placed. */
+    takeUntimed(): number[];
   };
 }
 
@@ -164,8 +166,15 @@ export function logfmtKeys(bytes: Uint8Array): string[] {
 
 /** Decodes lines, and also texts that contain line feeds. */
 export interface RecordTextDecoder extends RecordDecoder {
-  /** Decodes one text as it is. `reject` gets no position, which the caller knows. */
-  decodeText(text: TextRange, builder: BatchBuilder, reject: RejectText): void;
+  /**
+   * Decodes one text as it is. `reject` gets no position, which the caller knows. With `mayBeSeveral` the text is a line, which
+   * may have several records. Returns false, and takes nothing, where there is no room for all of them; else true.
+   */
+  decodeText(text: TextRange, builder: BatchBuilder, reject: RejectText, mayBeSeveral?: boolean): boolean;
+  /** Whether it masks texts, so that what is kept of them must come from it. */
+  readonly masks?: boolean;
+  /** What is kept of a text that is rejected without being decoded; undefined for the text itself. */
+  kept(text: TextRange): Uint8Array | undefined;
   readonly counters: ValueTally;
   /** Begins a turn. `decode` does so itself; a caller of `decodeText` does it, and checks `turnIsOver`. */
   beginTurn(): void;

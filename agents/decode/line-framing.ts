@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { assert, repairUtf8, lineBytesMax, orDeadline, type Scratch } from '../../engine/index.js';
-import type { Multiline } from '../definition/definition.js';
+import type { Encoding, Multiline } from '../definition/definition.js';
 import { LinePattern, startBytesMax, startInstructionsMax } from '../definition/line-pattern.js';
 import { SourceError } from '../sources/byte-source.js';
 import type { LineKernels } from './line-kernels.js';
@@ -38,6 +38,17 @@ export interface RecordEnds {
    * searched before. `beginning` has the first bytes, more than `lineBytesMax`.
    */
   long(searchedBytes: number, beginning: Uint8Array): LongRecord;
+  /** The encoding of the content; absent for UTF-8. */
+  readonly encoding?: Encoding;
+  /** Whether the encoding has two bytes a character, so that NULs are part of it. */
+  readonly isWide?: boolean;
+  /** Whether bytes[…, end) ends with a line feed; absent where that is one byte. */
+  endsLine?(bytes: Uint8Array, end: number): boolean;
+}
+
+/** Whether bytes[…, end) ends with a line feed. */
+export function endsLine(ends: RecordEnds, bytes: Uint8Array, end: number): boolean {
+  return ends.endsLine?.(bytes, end) ?? bytes[end - 1] === lineFeed;
 }
 
 /** A search for the last byte of an overlong record, such as its line feed. */
@@ -295,10 +306,11 @@ export class LineFramer {
     while (!this.ended && !this.quiet && wholeTo === 0 && this.to <= lineBytesMax) {
       if ((await this.fill()) > 0) wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
     }
-    if (this.offset === 0) requireEightBitText(this.source.path, this.buffer.subarray(0, this.to));
+    if (this.offset === 0 && this.ends.encoding === undefined)
+      requireEightBitText(this.source.path, this.buffer.subarray(0, this.to));
     if (wholeTo > 0) return this.lines(wholeTo);
     if (this.to > lineBytesMax) {
-      const hole = holeEdge(this.buffer, this.to);
+      const hole = this.ends.isWide === true ? 0 : holeEdge(this.buffer, this.to);
       return hole > 0 ? this.lines(hole) : this.longLine();
     }
     if (this.to === 0) return null;
@@ -353,7 +365,7 @@ export class LineFramer {
   /** Waits for the next piece; with an open multi-line record whose last line is complete, only as long as the timeout. */
   private pieceOrSilence(coming: Promise<Uint8Array | null>): Promise<Uint8Array | null | 'deadline'> {
     const { timeoutMs } = this.ends;
-    const isOpen = this.to > 0 && this.buffer[this.to - 1] === lineFeed;
+    const isOpen = this.to > 0 && endsLine(this.ends, this.buffer, this.to);
     return this.eager && timeoutMs !== null && isOpen ? orDeadline(coming, timeoutMs) : coming;
   }
 
@@ -379,7 +391,7 @@ export class LineFramer {
 
   private tail(): TailFrame {
     const { buffer: bytes, to: end, offset } = this;
-    return { kind: 'tail', bytes, end, offset, endsInLine: bytes[end - 1] !== lineFeed };
+    return { kind: 'tail', bytes, end, offset, endsInLine: !endsLine(this.ends, bytes, end) };
   }
 
   private async longLine(): Promise<LongFrame> {
@@ -420,7 +432,7 @@ export function holeEdge(bytes: Uint8Array, end: number): number {
 export function requireEightBitText(path: string, content: Uint8Array): void {
   const encoding = wideEncoding(content.subarray(0, 64));
   if (encoding === null) return;
-  const message = `${path} is ${encoding} text; only UTF-8 is read. Convert it: iconv -f ${encoding} -t UTF-8`;
+  const message = `${path} is ${encoding} text without a byte order mark. Write encoding: ${encoding.toLowerCase()} in the agent's file`;
   throw new SourceError('unsupported', message, { path, offset: 0 });
 }
 

@@ -16,13 +16,16 @@ import {
   isTable,
   lineFormatOf,
   type AgentDefinition,
+  type Encoding,
   type LineFormat,
 } from '../definition/definition.js';
+import { ReencodingDecoder } from './encodings.js';
 import { delimitedSteps } from './delimited-steps.js';
 import { FieldTexts, bindWriters, createFieldWriter, sourcesOf } from './field-writers.js';
 import { JsonLineParser } from './json-decoder.js';
 import { JsonValues, JsonValuesDecoder } from './json-values.js';
 import { OtlpLineParser } from './otlp-lines.js';
+import { prepared } from './prepared-text.js';
 import {
   LogfmtLineParser,
   MultilineDecoder,
@@ -47,6 +50,8 @@ export interface RecordDecoderOptions extends LinesOrigin {
   readonly timezone: string;
   /** Milliseconds after which `decode` returns after the current line, for a caller whose thread has other work too. */
   readonly turnMs?: number | undefined;
+  /** The encoding of the lines; absent for UTF-8. */
+  readonly encoding?: Encoding | undefined;
   /** Whether many lines are decoded at once where possible, with the same results; true if omitted. */
   readonly columnar?: boolean;
 }
@@ -79,18 +84,24 @@ export function createRecordDecoder(
   definition: AgentDefinition,
   options: RecordDecoderOptions,
 ): RecordDecoder {
+  const decoder = createTextDecoder(definition, options);
+  return options.encoding === undefined ? decoder : new ReencodingDecoder(decoder, options.encoding);
+}
+
+function createTextDecoder(definition: AgentDefinition, options: RecordDecoderOptions): RecordDecoder {
   const file = lineFormatOf(definition) ?? figureLines;
   if (isOfContainers(file)) {
     const records = new ContainerRecords(file, definition.fields.flatMap(sourcesOf));
     const own = { ...options, columnar: false };
     const texts = new LineDecoder(definition, textFormatOf(file), own, records.line);
-    return new ContainerDecoder(texts, records);
+    return new ContainerDecoder(prepared(texts, file), records);
   }
-  const lines = new LineDecoder(definition, file, options);
+  const single = new LineDecoder(definition, file, options);
+  const lines = prepared(single, file);
   if (file.values !== undefined) return new JsonValuesDecoder(lines, new JsonValues(file.values.records));
   if (isTable(file)) {
     const { fields } = definition;
-    return new TableDecoder(lines, new TableHeaders(file, fields), fields, options);
+    return new TableDecoder(single, new TableHeaders(file, fields), fields, options);
   }
   return file.multiline === undefined
     ? lines
@@ -101,8 +112,8 @@ export function createRecordDecoder(
 const figureLines: LineFormat = { format: 'json' };
 
 /** Format of the texts in lines of containers. */
-export function textFormatOf({ payload = 'plain', regex = '' }: LineFormat): LineFormat {
-  return payload === 'plain' ? { format: payload, regex } : { format: payload };
+export function textFormatOf({ payload = 'plain', regex = '', otherwise }: LineFormat): LineFormat {
+  return payload === 'plain' ? { format: payload, regex, otherwise } : { format: payload, otherwise };
 }
 
 /** Text size from which it pays to prepare a columnar decoder again after the file's captures have changed. */
@@ -123,6 +134,8 @@ class LineDecoder implements RowDecoder {
   #turnEndMs = Infinity;
   readonly #fields: number;
   readonly #fromLine: number;
+  /** Place of the part that gets the text of a line that is no record of its format; -1 for none. */
+  readonly #otherwise: number;
   readonly #fromName: readonly string[];
   readonly #given: GivenParts | undefined;
   /** The place of each given part that fields use; else -1. The first one is the whole text. */
@@ -149,6 +162,7 @@ class LineDecoder implements RowDecoder {
     this.#parser = createParser(file, fromLine);
     this.#line = line;
     this.#fromLine = fromLine.length;
+    this.#otherwise = file.otherwise === undefined ? -1 : fromLine.indexOf(file.otherwise);
     this.#fromName = fromName;
     this.#setCaptures(captures);
     this.#fields = definition.fields.length;
@@ -288,10 +302,17 @@ class LineDecoder implements RowDecoder {
     return this.#turnEndMs !== Infinity && performance.now() >= this.#turnEndMs;
   }
 
-  decodeText({ bytes, start, end }: TextRange, builder: BatchBuilder, reject: RejectText): void {
+  decodeText(text: TextRange, builder: BatchBuilder, reject: RejectText, mayBeSeveral = false): boolean {
+    const { bytes, start, end } = text;
     bindWriters(this.#writers, builder);
     const isText = isUtf8(bytes.subarray(start, end));
-    this.#decodeLine(bytes, start, end, isText, builder, (reason) => reject(reason), false);
+    const rejectPart: RejectLine = (reason, from, to, kept) =>
+      reject(reason, kept ?? (to - from < end - start ? bytes.slice(from, to) : undefined));
+    return this.#decodeLine(bytes, start, end, isText, builder, rejectPart, mayBeSeveral);
+  }
+
+  kept(): undefined {
+    return undefined;
   }
 
   /** Decodes a line. Returns false, and takes nothing, where it has more records than there is room for in the builder. */
@@ -312,50 +333,63 @@ class LineDecoder implements RowDecoder {
       return true;
     }
     if (parser.isBlank(bytes, start, end)) return true;
-    const problem = this.#decodeRecord(bytes, start, end, isText, builder);
-    if (problem === null) return true;
-    const several = (mayBeSeveral && parser.several?.(bytes, start, end)) || null;
-    if (several === null || typeof several === 'string') {
-      reject(several ?? problem, start, end);
+    const line = this.#line;
+    const noRecord = parser.parse(bytes, start, end, isText, line);
+    const several = (noRecord !== null && mayBeSeveral && parser.several?.(bytes, start, end)) || null;
+    if (several !== null && typeof several === 'object')
+      return this.#decodeSeveral(several, bytes, start, end, builder, reject);
+    const isOther = noRecord !== null && this.#otherwise >= 0;
+    if (isOther) {
+      line.kinds.fill(Kind.absent, 0, this.#fromLine);
+      line.hasReplaced = false;
+      line.repairs = 0;
+      line.set(this.#otherwise, Kind.text, bytes, start, end);
+    }
+    let problem = isOther ? null : noRecord;
+    if (this.#given !== undefined) problem = this.#setGiven(this.#given, problem, bytes, start, end);
+    problem = problem === null ? this.#writeRecord(end - start, builder) : (several ?? problem);
+    if (problem !== null) reject(problem, start, end);
+    else if (isOther) this.counters.untimed.push(builder.rows - 1);
+    return true;
+  }
+
+  /** Decodes the records of a line that has several. */
+  #decodeSeveral(
+    records: readonly TextRange[],
+    line: Uint8Array,
+    start: number,
+    end: number,
+    builder: BatchBuilder,
+    reject: RejectLine,
+  ): boolean {
+    if (records.length > rowGroupRowsMax) {
+      reject(`has ${records.length} records, more than ${rowGroupRowsMax}`, start, end);
       return true;
     }
-    if (several.length > rowGroupRowsMax) {
-      reject(`has ${several.length} records, more than ${rowGroupRowsMax}`, start, end);
-      return true;
-    }
-    if (builder.rows + several.length > rowGroupRowsMax) {
+    if (builder.rows + records.length > rowGroupRowsMax) {
       builder.close();
       return false;
     }
-    for (const record of several) {
+    for (const { bytes, start: from, end: to } of records) {
       requireGoing(this.#stop);
-      const why = this.#decodeRecord(record.bytes, record.start, record.end, isText, builder);
-      if (why === null) continue;
-      if (record.bytes === bytes) reject(why, record.start, record.end);
-      else reject(why, start, end, record.bytes.slice(record.start, record.end));
+      const problem =
+        this.#parser.parse(bytes, from, to, false, this.#line) ?? this.#writeRecord(to - from, builder);
+      if (problem === null) continue;
+      if (bytes === line) reject(problem, from, to);
+      else reject(problem, start, end, bytes.slice(from, to));
     }
     return true;
   }
 
-  /** Decodes the text of one record. Returns null, or the reason to reject it. */
-  #decodeRecord(
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    isText: boolean,
-    builder: BatchBuilder,
-  ): string | null {
-    let problem = this.#parser.parse(bytes, start, end, isText, this.#line);
-    if (this.#given !== undefined) problem = this.#setGiven(this.#given, problem, bytes, start, end);
-    if (problem === null && end - start > this.#texts.lineBytesMax) problem = this.#texts.problem(this.#line);
-    if (problem === null) problem = this.#writeFields();
-    if (problem !== null) {
-      builder.cancelRow();
-      return problem;
-    }
-    builder.endRow();
-    this.counters.replacedBytes += this.#line.repairs;
-    return null;
+  /** Writes the record that was parsed last, of so many bytes. Returns null, or the reason to reject it. */
+  #writeRecord(sizeBytes: number, builder: BatchBuilder): string | null {
+    let problem = sizeBytes > this.#texts.lineBytesMax ? this.#texts.problem(this.#line) : null;
+    problem ??= this.#writeFields();
+    if (problem === null) {
+      builder.endRow();
+      this.counters.replacedBytes += this.#line.repairs;
+    } else builder.cancelRow();
+    return problem;
   }
 
   /** Sets the given parts. A text that is not in its format has only these, where a field takes all of it; else it is a problem. */

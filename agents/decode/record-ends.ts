@@ -1,11 +1,14 @@
 import { lineBytesMax } from '../../engine/index.js';
 import {
   type AgentDefinition,
+  type Encoding,
   isOfContainers,
+  isTable,
   type LineFormat,
   lineFormatOf,
 } from '../definition/definition.js';
 import { ContainerRecords } from './container-records.js';
+import { encodingOf, ReencodedEnds } from './encodings.js';
 import { JsonValues } from './json-values.js';
 import { MultilineRecords, singleLines, textStart, type RecordEnds } from './line-framing.js';
 
@@ -13,9 +16,26 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const quote = 0x22;
 
-/** How an agent's lines form records. */
-export function recordEndsOf(definition: AgentDefinition): RecordEnds {
+/** How an agent's lines form records, by the first bytes of their content, which tell its encoding. */
+export type RecordEndsOf = (head: Uint8Array) => RecordEnds;
+
+/** Tells how an agent's lines form records. */
+export function recordEndsOf(definition: AgentDefinition): RecordEndsOf {
   const lines = lineFormatOf(definition);
+  const known = new Map<Encoding | undefined, RecordEnds>();
+  return (head) => {
+    // Tables are UTF-8, since their headers are searched in the bytes as they are.
+    const mayBeOther = lines === undefined || !isTable(lines);
+    const encoding = mayBeOther ? encodingOf(head, lines?.encoding) : undefined;
+    const ends = known.get(encoding) ?? textEndsOf(lines);
+    const found =
+      encoding === undefined || ends.encoding === encoding ? ends : new ReencodedEnds(ends, encoding);
+    known.set(encoding, found);
+    return found;
+  };
+}
+
+function textEndsOf(lines: LineFormat | undefined): RecordEnds {
   if (lines?.values !== undefined) return new JsonValues(lines.values.records);
   if (lines !== undefined && isOfContainers(lines)) return new ContainerRecords(lines);
   if (lines?.format === 'csv') return new QuotedRecords(separatorOf(lines));

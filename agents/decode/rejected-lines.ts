@@ -1,5 +1,5 @@
 import { lineBytesMax, type RejectedLine } from '../../engine/index.js';
-import { type AgentDefinition, hasUndatedTimes } from '../definition/definition.js';
+import { type AgentDefinition, hasUndatedTimes, lineFormatOf } from '../definition/definition.js';
 import type { RejectLine } from './line-decoder.js';
 import type { LongFrame } from './line-framing.js';
 
@@ -82,6 +82,11 @@ export function isPartOfLine(reason: string): boolean {
   return reason === continuationReason || longLineShape.test(reason);
 }
 
+/** What is kept of a part of a line: nothing where lines are masked, because a mask may need the whole line. */
+export function keptPart(definition: AgentDefinition, part: Uint8Array): Uint8Array {
+  return lineFormatOf(definition)?.mask === undefined ? part : new Uint8Array(0);
+}
+
 /** Where rejected lines come from. */
 export interface RejectedOrigin {
   readonly definition: AgentDefinition;
@@ -107,7 +112,9 @@ export function* toRejectedLines(
   const isUndated = hasUndatedTimes(definition);
   for (let i = 0; i < reasons.length; i++) {
     const offset = base + starts[i]!;
-    const line = { reason: reasons[i]!, file, offset, line: rejectedText(places, i, bytes) };
+    const reason = reasons[i]!;
+    const text = rejectedText(places, i, bytes);
+    const line = { reason, file, offset, line: isPartOfLine(reason) ? keptPart(definition, text) : text };
     yield isUndated ? { ...line, writtenMs: writtenMs(offset) } : line;
   }
 }

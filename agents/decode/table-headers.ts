@@ -295,7 +295,7 @@ export async function readingBehind(
 ): Promise<{ readonly reading: Reading | undefined; readonly offset: number }> {
   const headers = headersOf(definition);
   let reading: Reading | undefined;
-  const framer = new LineFramer(source, 0, false, recordEndsOf(definition));
+  const framer = new LineFramer(source, 0, false, recordEndsOf(definition)(new Uint8Array(0)));
   for (let frame = await framer.next(); frame !== null && frame.kind !== 'tail'; frame = await framer.next())
     if (frame.kind === 'lines')
       reading = headers?.behind(frame.bytes, { start: 0, end: frame.end, reading, continuesLine: false });

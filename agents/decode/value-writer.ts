@@ -172,7 +172,22 @@ export interface ValueCounters {
   replacedBytes: number;
   /** NULs at the beginning of lines, which were left out. */
   nulBytes: number;
+  /** Lines that the agent skips. */
+  skippedLines: number;
+  /** Texts that were masked. */
+  maskedTexts: number;
 }
+
+/** No problems. */
+export const noValueCounts: ValueCounters = {
+  unreadableValues: 0,
+  replacedBytes: 0,
+  nulBytes: 0,
+  skippedLines: 0,
+  maskedTexts: 0,
+};
+
+export const valueCountNames = Object.keys(noValueCounts) as readonly (keyof ValueCounters)[];
 
 /** Unreadable values of one field. */
 export interface UnreadableField {
@@ -210,6 +225,10 @@ export class ValueTally implements ValueCounters {
   unreadableValues = 0;
   replacedBytes = 0;
   nulBytes = 0;
+  skippedLines = 0;
+  maskedTexts = 0;
+  /** The rows, among those of the batch, that get the time by which they are placed. */
+  untimed: number[] = [];
   readonly #fields = new Map<number, { values: number; readonly example: string }>();
   readonly #lackedBy = new Map<number, string>();
   /** Fields counted since the beginning of a line that may be dropped; null outside such a line. */
@@ -259,6 +278,13 @@ export class ValueTally implements ValueCounters {
   /** Keeps what was counted since `beginLine`. */
   keepLine(): void {
     this.#ofLine = null;
+  }
+
+  /** Returns the rows without a time of their own since the last call. */
+  takeUntimed(): number[] {
+    const { untimed } = this;
+    this.untimed = [];
+    return untimed;
   }
 
   /** Returns the fields with unreadable values, or without a column, since the last call. */

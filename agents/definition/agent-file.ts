@@ -200,6 +200,14 @@ function readParts(
     mayLack: archive?.input.infersFields === true,
   });
   checkInputs(root);
+  const { otherwise } = file?.input ?? archive?.input.lines ?? {};
+  const reads = ({ template, source }: FieldDefinition): boolean =>
+    template === undefined ? source === otherwise : template.includes(otherwise!);
+  if (otherwise !== undefined && !fields.some(reads))
+    root.problem(
+      file === undefined ? 'archive' : 'file',
+      `otherwise is ${JSON.stringify(otherwise)}, which no field reads: name the source of a field, such as message`,
+    );
   if (archive?.input.time !== undefined && !archive.input.infersFields)
     checkTimeField(root, archive.timePlace, archive.input.time, fields);
   return {

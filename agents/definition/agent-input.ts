@@ -24,6 +24,7 @@ import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import type { YamlSection } from './yaml.js';
 
 /** The keys that say how lines are read. */
+const preparingKeys = ['encoding', 'otherwise', 'skip', 'mask', 'strip', 'trim'] as const;
 export const lineKeys = [
   'payload',
   'regex',
@@ -32,6 +33,7 @@ export const lineKeys = [
   'columns',
   'separator',
   'decimal',
+  ...preparingKeys,
 ] as const;
 
 /** The formats of lines. */
@@ -91,12 +93,19 @@ export function readLineFormat(
     section.problem('multiline', 'multiline is not for the format otlp: its lines are whole');
   const table = readTable(section, format);
   if (format === undefined) return { format, sources: undefined };
+  const otherwise = section.text('otherwise');
   const own = ofContainers && regex === undefined ? [] : captures;
   const attributes = format === 'docker' ? ['container.attrs.NAME'] : [];
   const given = ofContainers ? [...containerParts, ...attributes] : [];
+  if (otherwise !== undefined) given.push(otherwise);
   const sources = textFormat === 'plain' && own !== undefined ? [...own, ...given] : table.columns;
+  const prepared = { otherwise, ...readPreparing(section) };
+  const unused = isTable({ format }) ? preparingKeys.find((key) => section.has(key)) : undefined;
+  if (unused !== undefined)
+    section.problem(unused, `${unused} is not for the format ${format}, whose lines are rows`);
+  const texts = { payload: ofContainers ? payload : undefined, regex, multiline, values };
   return {
-    format: { format, payload: ofContainers ? payload : undefined, regex, multiline, values, ...table },
+    format: { format, ...texts, ...table, ...prepared },
     sources,
   };
 }
@@ -145,6 +154,19 @@ const multilineTimeoutMs = { default: 1000, min: 1, max: 3_600_000 };
 
 /** The stack traces of deep recursion have some thousand lines. */
 const multilineLines = { default: 2000, min: 1, max: 1_000_000 };
+
+const encodings = ['utf-16le', 'utf-16be', 'latin1', 'windows-1252'] as const;
+
+/** Reads what happens to a line before it is parsed. */
+function readPreparing(section: YamlSection): Omit<LineFormat, 'format'> {
+  const skip = section.text('skip');
+  if (skip !== undefined) readCaptures(section, 'skip', skip);
+  const mask = section.texts('mask');
+  for (const pattern of mask ?? []) readCaptures(section, 'mask', pattern);
+  if (mask?.length === 0) section.problem('mask', 'mask must be a pattern, or a list of them');
+  const encoding = section.oneOf('encoding', encodings);
+  return { encoding, skip, mask, strip: section.oneOf('strip', ['ansi']), trim: section.boolean('trim') };
+}
 
 /** Reads `multiline: json` and `records`: values of JSON, whatever the lines. Undefined where neither is there. */
 function readValues(section: YamlSection, format: LineFormat['format'] | undefined): LineFormat['values'] {

@@ -57,6 +57,9 @@ export interface FieldDefinition {
   readonly template?: string | undefined;
 }
 
+/** Encoding of text that is not UTF-8. */
+export type Encoding = 'utf-16le' | 'utf-16be' | 'latin1' | 'windows-1252';
+
 /** Format of lines. */
 export interface LineFormat {
   /** `docker` and `cri` are logs of containers, whose texts have the format `payload`; the last three are tables. */
@@ -74,6 +77,18 @@ export interface LineFormat {
   readonly separator?: string | undefined;
   /** For `csv`: the character before the fraction of a `float`; absent for a point. */
   readonly decimal?: string | undefined;
+  /** The part that gets the text of a line that is no record of its format; absent where such a line is rejected. */
+  readonly otherwise?: string | undefined;
+  /** The encoding of content that does not begin with a byte order mark; absent for UTF-8. */
+  readonly encoding?: Encoding | undefined;
+  /** RE2 expression of lines that are skipped. */
+  readonly skip?: string | undefined;
+  /** RE2 expressions of what is masked before anything is stored: their groups, without groups all that they match. */
+  readonly mask?: readonly string[] | undefined;
+  /** Whether escape sequences of terminals are removed. */
+  readonly strip?: 'ansi' | undefined;
+  /** Whether blanks at both ends of a line are removed. */
+  readonly trim?: boolean | undefined;
 }
 
 /** Whether lines of a format are rows of a table. */

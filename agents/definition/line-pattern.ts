@@ -27,17 +27,22 @@ export class LinePattern {
   readonly #program: PatternProgram;
   readonly #automaton: PatternAutomaton;
   #captures: Int32Array;
+  /** Position in the last text behind which `match` read nothing. */
+  reached = 0;
 
   /**
    * Compiles a pattern. Throws `invalid` for a pattern that is not RE2 syntax, or that compiles to more than
    * `instructionsMax` instructions. Only the positions of groups in `wanted` are recorded; other groups then cost nothing.
-   * Names that the pattern lacks are left out of `groupNames`.
+   * Names that the pattern lacks are left out of `groupNames`. With `all`, `captures` has all groups, with or without a name.
    */
-  constructor(text: string, wanted?: ReadonlySet<string>, instructionsMax?: number) {
+  constructor(text: string, wanted?: ReadonlySet<string> | 'all', instructionsMax?: number) {
     this.#pattern = compilePattern(text, instructionsMax);
-    const named = Object.entries(this.#pattern.namedGroups()).filter(([name]) => wanted?.has(name) ?? true);
-    this.groupNames = named.map(([name]) => name);
-    this.#groups = named.map(([, group]) => group);
+    const isAll = wanted === 'all';
+    const named = Object.entries(this.#pattern.namedGroups());
+    const found = isAll ? [] : named.filter(([name]) => wanted?.has(name) ?? true);
+    this.groupNames = found.map(([name]) => name);
+    const groups = isAll ? this.#pattern.groupCount() : 0;
+    this.#groups = isAll ? Array.from({ length: groups }, (_, i) => i + 1) : found.map(([, group]) => group);
     this.#program = readPatternProgram(this.#pattern);
     this.#automaton = new PatternAutomaton(this.#program, this.#groups);
     this.#captures = this.#automaton.captures;
@@ -56,10 +61,11 @@ export class LinePattern {
     return !this.#automaton.exhausted;
   }
 
-  /** Searches the pattern in bytes[start, end), which must be UTF-8. Undefined for a line that is given up. */
-  match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
+  /** Searches the pattern in bytes[start, end), which must be UTF-8, from `from` on. Undefined for a line that is given up. */
+  match(bytes: Uint8Array, start: number, end: number, from = start): boolean | undefined {
     const automaton = this.#automatonFor(end - start);
-    const matched = automaton.match(bytes, start, end);
+    const matched = automaton.match(bytes, start, end, from);
+    this.reached = automaton.reached;
     this.#captures = automaton.captures;
     return matched;
   }

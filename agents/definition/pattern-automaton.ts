@@ -96,6 +96,8 @@ export class PatternAutomaton {
   readonly #rows: CaptureRows;
   #bytesRead = 0;
   #exhausted = false;
+  /** Position in the last text behind which nothing was read. */
+  reached = 0;
   /** Steps of the current line so far; the limit is `patternStepsMax`. */
   #lineSteps = 0;
   /** A match whose captures are still in the rows, and its end position (`#pendingAt`). */
@@ -139,14 +141,14 @@ export class PatternAutomaton {
   }
 
   /**
-   * Finds the first match in bytes[start, end), which must be UTF-8. Undefined where it takes more than `patternStepsMax`
-   * steps; that does not depend on earlier lines.
+   * Finds the first match in bytes[start, end), which must be UTF-8, from `from` on. Undefined where it takes more than
+   * `patternStepsMax` steps; that does not depend on earlier lines.
    */
-  match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
+  match(bytes: Uint8Array, start: number, end: number, from = start): boolean | undefined {
     if (!this.countsInstructions) this.#lineSteps = 0;
     this.#pending = null;
     this.#matched = false;
-    this.#run(bytes, start, end);
+    this.#run(bytes, from, end, from === start ? Context.text : this.#contextBefore(bytes, from));
     this.#keepPending();
     return this.#gaveUp ? undefined : this.#matched;
   }
@@ -155,12 +157,23 @@ export class PatternAutomaton {
     return this.#lineSteps > patternStepsMax;
   }
 
-  /** Runs over the text until nothing can change any more, or the line is given up. */
-  #run(bytes: Uint8Array, start: number, end: number): void {
+  /** The context of the character before `at`. */
+  #contextBefore(bytes: Uint8Array, at: number): number {
+    let first = at - 1;
+    while ((bytes[first]! & 0xc0) === 0x80) first--;
+    return this.#program.classes.contexts[this.#classOf(pointAt(bytes, first))]!;
+  }
+
+  /** Runs over the text, which `before` precedes, until nothing can change any more, or the line is given up. */
+  #run(bytes: Uint8Array, start: number, end: number, before: number): void {
     const ofAscii = this.#program.classes.ofAscii;
     if (this.#stateList.length === 0) this.#stateOf([], Context.text, false);
+    let state = before === Context.text ? startState : this.#stateOf([], before, false);
+    if (state === unknown) {
+      this.#forget(startState, 0);
+      state = this.#stateOf([], before, false);
+    }
     let table = this.#table;
-    let state = startState;
     let at = start;
     let counted = start;
     while (state !== dead) {
@@ -205,6 +218,7 @@ export class PatternAutomaton {
       at += width;
     }
     this.#bytesRead += at - counted;
+    this.reached = at;
   }
 
   /** Applies a step at position `at`: a match and the change of rows. */

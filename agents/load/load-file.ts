@@ -7,6 +7,7 @@ import {
   type Checkpoint,
   checkpointKey,
   type Codec,
+  fillTimes,
   type ForeignFormat,
   isLogstrataError,
   type LoadBatch,
@@ -360,11 +361,15 @@ class FileReading implements FrameConsumer {
     const { tally } = this.job;
     const { batch, ...lost } = decoded;
     tally.add(lost);
-    if (batch !== null) await this.append(batch);
+    if (batch !== null) await this.append(batch, decoded.untimed);
   }
 
-  private async append(batch: LoadBatch): Promise<void> {
+  private async append(batch: LoadBatch, untimed: readonly number[]): Promise<void> {
     const session = await this.job.session();
+    const { definition, now } = this.settings;
+    fillTimes(definition.schema, batch, untimed, now(), [
+      { rows: batch.length, previousTimeMs: this.lastTimeMs },
+    ]);
     // Count before appending, because the session may take over the batch's memory.
     this.job.tally.untimed += this.placed < 0 ? 0 : nullsIn(batch, this.placed);
     this.lastTimeMs = await session.append(batch, this.job.source, this.lastTimeMs);

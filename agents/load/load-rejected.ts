@@ -1,5 +1,6 @@
 import {
   closing,
+  fillTimes,
   isLogstrataError,
   type LoadSession,
   type LogstrataError,
@@ -203,9 +204,12 @@ class RejectedReading {
       ({ bytes } = decoded);
       for (const [i, range] of decoded.ranges.entries())
         await this.keepRejected(whole[whole.length - left.length + i]!, left[i]!, range, bytes);
-      const { batch, unreadableValues, unreadable, replacedBytes } = decoded;
-      this.tally.add({ unreadableValues, unreadable, replacedBytes });
+      const { batch, untimed, unreadableValues, unreadable, replacedBytes, skippedLines, maskedTexts } =
+        decoded;
+      this.tally.add({ unreadableValues, unreadable, replacedBytes, skippedLines, maskedTexts });
       if (batch !== null) {
+        const rows = [{ rows: batch.length, previousTimeMs: null }];
+        fillTimes(settings.definition.schema, batch, untimed, this.options.now(), rows);
         this.tally.records += batch.length;
         await this.session.append(batch, number);
       }

@@ -1,5 +1,10 @@
 import type { LogstrataError } from '../../engine/index.js';
-import { joinUnreadable, type UnreadableField } from '../decode/value-writer.js';
+import {
+  joinUnreadable,
+  type UnreadableField,
+  valueCountNames,
+  type ValueCounters,
+} from '../decode/value-writer.js';
 import { shellWord, shownLine } from '../decode/line-text.js';
 import { SourceError } from '../sources/byte-source.js';
 
@@ -18,19 +23,15 @@ export type LoadOutcome =
   'loaded' | 'known' | 'restored' | 'empty' | 'still_rejected' | 'failed' | 'not_stored';
 
 /** Counts of lines that were read. */
-export interface LineCounts {
+export interface LineCounts extends ValueCounters {
   readonly records: number;
   readonly rejected: number;
   /** Rejected lines that were counted but not kept, because there was no room for them. */
   readonly notKept: number;
   /** Bytes of content that were decoded, uncompressed and without content that was known already. */
   readonly contentBytes: number;
-  readonly unreadableValues: number;
   /** The fields of the unreadable values. */
   readonly unreadable: readonly UnreadableField[];
-  readonly replacedBytes: number;
-  /** NULs before lines, which were left out. */
-  readonly nulBytes: number;
 }
 
 /** Counts lines while they are read. */
@@ -42,6 +43,8 @@ export class LineTally implements LineCounts {
   unreadableValues = 0;
   replacedBytes = 0;
   nulBytes = 0;
+  skippedLines = 0;
+  maskedTexts = 0;
   readonly #unreadable = new Map<number, UnreadableField>();
 
   get unreadable(): readonly UnreadableField[] {
@@ -54,18 +57,17 @@ export class LineTally implements LineCounts {
     this.rejected += more.rejected ?? 0;
     this.notKept += more.notKept ?? 0;
     this.contentBytes += more.contentBytes ?? 0;
-    this.unreadableValues += more.unreadableValues ?? 0;
-    this.replacedBytes += more.replacedBytes ?? 0;
-    this.nulBytes += more.nulBytes ?? 0;
+    for (const name of valueCountNames) this[name] += more[name] ?? 0;
     joinUnreadable(this.#unreadable, more.unreadable ?? []);
   }
 
   /** A copy of the counts. */
   counts(): LineCounts {
     const { records, rejected, notKept, contentBytes } = this;
-    const { unreadableValues, unreadable, replacedBytes, nulBytes } = this;
+    const { unreadable, unreadableValues, replacedBytes, nulBytes, skippedLines, maskedTexts } = this;
+    const values = { unreadableValues, replacedBytes, nulBytes, skippedLines, maskedTexts };
     const lines = { records, rejected, notKept, contentBytes };
-    return { ...lines, unreadableValues, unreadable, replacedBytes, nulBytes };
+    return { ...lines, ...values, unreadable };
   }
 }
 

@@ -4,6 +4,7 @@ import {
   type AppendResult,
   BatchBuilder,
   type CommitExtras,
+  fillTimes,
   isLogstrataError,
   LogstrataError,
   orDeadline,
@@ -84,9 +85,10 @@ export async function loadStream(options: LoadStreamOptions): Promise<StreamSumm
   let load: StreamLoad | undefined;
   let error: LogstrataError | null = null;
   try {
-    source = await SourceCursor.of(raw);
+    const cursor = await SourceCursor.of(raw);
+    source = cursor;
     if (options.signal?.aborted === true) stop();
-    load = new StreamLoad(options, source);
+    load = new StreamLoad(options, source, await cursor.peek(2));
     await load.run();
   } catch (failure) {
     if (!isLogstrataError(failure)) throw failure;
@@ -116,21 +118,25 @@ class StreamLoad {
   constructor(
     private readonly options: LoadStreamOptions,
     source: ByteSource,
+    head: Uint8Array,
   ) {
     const { definition, timezone, now } = options;
+    const ends = recordEndsOf(definition)(head);
     // A stream can't be read twice, so it need not be recognised by what was taken of it.
     const { path } = source;
-    this.framer = new LineFramer({ path, next: () => source.next() }, 0, true, recordEndsOf(definition));
+    this.framer = new LineFramer({ path, next: () => source.next() }, 0, true, ends);
     this.builder = new BatchBuilder(definition.schema);
     const origin = { captures: noCaptures, written: { byMs: now() } };
-    this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs });
+    const { encoding } = ends;
+    this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs, encoding });
   }
 
   /** All counts. Call it once, at the end. */
   counts(): LineCounts & { readonly commits: number } {
     const { counters } = this.decoder;
     const { contentBytes } = this.progress();
-    const lost = { unreadable: counters.takeFields(), nulBytes: counters.nulBytes };
+    const { nulBytes, skippedLines, maskedTexts } = counters;
+    const lost = { unreadable: counters.takeFields(), nulBytes, skippedLines, maskedTexts };
     return { ...this.committed.counts(), ...lost, contentBytes, commits: this.commits };
   }
 
@@ -232,7 +238,11 @@ class StreamLoad {
     const { rejectedBytesMax } = this.options.definition;
     const previousTimeMs = this.lastTimeMs;
     const extras = { checkpoints: [], rejected, rejectedBytesMax, previousTimeMs, counters: counts };
-    const result = await this.builder.lend((batch) => this.append(batch, extras));
+    const untimed = counters.takeUntimed();
+    const result = await this.builder.lend((batch) => {
+      fillTimes(this.builder.schema, batch, untimed, this.options.now(), [{ rows: records, previousTimeMs }]);
+      return this.append(batch, extras);
+    });
     this.lastTimeMs = result.lastTimeMs;
     const { inputBytes: contentBytes, ...lost } = counts;
     const notKept = rejected.length - result.rejectedKept;

@@ -195,12 +195,19 @@ export function describeSummary(
 function describeLosses(
   counts: Pick<
     LoadSummary,
-    'rejected' | 'notKept' | 'unreadableValues' | 'unreadable' | 'replacedBytes' | 'nulBytes'
+    | 'rejected'
+    | 'notKept'
+    | 'unreadableValues'
+    | 'unreadable'
+    | 'replacedBytes'
+    | 'nulBytes'
+    | 'skippedLines'
+    | 'maskedTexts'
   >,
   rejectedFolder: string,
   fields: readonly FieldDefinition[],
 ): string[] {
-  const { rejected, notKept, unreadableValues, replacedBytes, nulBytes } = counts;
+  const { rejected, notKept, unreadableValues, replacedBytes, nulBytes, skippedLines, maskedTexts } = counts;
   const kept = notKept === 0 ? 'kept' : `the first ${formatCount(rejected - notKept)} kept`;
   return linesOf(
     rejected > 0 &&
@@ -217,6 +224,8 @@ function describeLosses(
       `${formatCounted(replacedBytes, 'byte sequence')} that ${replacedBytes === 1 ? 'was' : 'were'} not UTF-8 became U+FFFD`,
     nulBytes > 0 &&
       `${formatCounted(nulBytes, 'NUL byte')} before lines left out, as of a file that was truncated`,
+    skippedLines > 0 && `${formatCounted(skippedLines, 'line')} skipped, as the agent's file says`,
+    maskedTexts > 0 && `${formatCounted(maskedTexts, 'text')} masked`,
   );
 }
 

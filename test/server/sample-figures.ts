@@ -59,6 +59,8 @@ const collecting = {
   records: 100,
   bytes: 10_000,
   nulBytes: 0,
+  skippedLines: 0,
+  maskedTexts: 0,
   rejected: 5,
   notKept: 1,
   rejectedByReason: {

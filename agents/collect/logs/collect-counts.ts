@@ -7,6 +7,9 @@ export interface CollectCounts {
   readonly notKept: number;
   /** NULs before lines, which were left out. */
   readonly nulBytes: number;
+  /** Lines that the agent skips, and texts that it masked. */
+  readonly skippedLines: number;
+  readonly maskedTexts: number;
   /** Rejected lines by reason; numbers in a reason are replaced by `N`. */
   readonly rejectedByReason: Readonly<Record<string, number>>;
   readonly commits: number;
@@ -50,6 +53,8 @@ export class CollectTally {
   rejected = 0;
   notKept = 0;
   nulBytes = 0;
+  skippedLines = 0;
+  maskedTexts = 0;
   commits = 0;
   rotations = 0;
   truncations = 0;
@@ -76,7 +81,17 @@ export class CollectTally {
     const { records, bytes, rejected, notKept, nulBytes, commits, rotations, truncations, truncatedBytes } =
       this;
     const rejectedByReason = Object.fromEntries(this.reasons);
-    const lines = { records, bytes, rejected, notKept, nulBytes, rejectedByReason };
+    const { skippedLines, maskedTexts } = this;
+    const lines = {
+      records,
+      bytes,
+      rejected,
+      notKept,
+      nulBytes,
+      skippedLines,
+      maskedTexts,
+      rejectedByReason,
+    };
     return { ...lines, commits, lastCommitMs: this.lastCommitMs, rotations, truncations, truncatedBytes };
   }
 }

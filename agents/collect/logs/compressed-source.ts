@@ -1,5 +1,7 @@
 import { closing } from '../../../engine/index.js';
 import { openAtKnownEnd, SourceCursor } from '../../sources/source-cursor.js';
+import type { Encoding } from '../../definition/definition.js';
+import type { RecordEndsOf } from '../../decode/record-ends.js';
 import { LineFramer, type Frame, type RecordEnds } from '../../decode/line-framing.js';
 import type { Checkpoint } from '../../../engine/index.js';
 import { beginning, positionOf, type SourcePosition } from '../../sources/source-position.js';
@@ -20,6 +22,8 @@ export interface SampledContent {
 
 /** A compressed generation, which is read to its end once. */
 export class CompressedSource {
+  /** The encoding of the content; undefined for UTF-8. */
+  readonly encoding: Encoding | undefined;
   private held: Frame | null | undefined;
   private coming: Promise<Frame | null> | undefined;
   private readonly framer: LineFramer;
@@ -38,6 +42,7 @@ export class CompressedSource {
     const take = (bytes: Uint8Array): void => cursor.take(bytes);
     const source = { path: cursor.path, next: () => this.nextPiece(), take };
     this.framer = new LineFramer(source, cursor.offset, false, ends);
+    this.encoding = ends.encoding;
   }
 
   /** Reads the first bytes of the decompressed content. Throws `SourceError`. */
@@ -63,7 +68,7 @@ export class CompressedSource {
     path: string,
     checkpoints: readonly Checkpoint[],
     wholes: readonly Checkpoint[],
-    ends: RecordEnds,
+    endsOf: RecordEndsOf,
   ): Promise<CompressedSource> {
     const cursor = await openAtKnownEnd(path, checkpoints, () => {}, { wholes });
     const { head, offset, position: reached } = cursor;
@@ -73,7 +78,7 @@ export class CompressedSource {
     const endsInLine = offset > 0 && reached.tail.at(-1) !== lineFeed;
     const start = { ...beginning, ...reached, endsInLine, unseenTo: Infinity };
     const position = known === null ? start : positionOf(known, head, reached.tail, Infinity);
-    return new CompressedSource(cursor, ends, { ...position, samples: reached.samples }, known);
+    return new CompressedSource(cursor, endsOf(head), { ...position, samples: reached.samples }, known);
   }
 
   /** Size of the compressed file. */

@@ -1,5 +1,5 @@
 import { type Checkpoint, checkpointKey, ContentHash, placementField } from '../../../engine/index.js';
-import type { RecordEnds } from '../../decode/line-framing.js';
+import type { RecordEndsOf } from '../../decode/record-ends.js';
 import { candidatesOf, isBeginningOf, isCompressed, knownBeginnings } from '../../sources/source-cursor.js';
 import type { DecodeSettings } from '../../decode/decode-task.js';
 import { headersOf, readingBehind } from '../../decode/table-headers.js';
@@ -41,7 +41,7 @@ export interface IdentityContext {
   readonly limitLines: number;
   readonly nowMs: number;
   /** How the agent's lines form records. */
-  readonly ends: RecordEnds;
+  readonly endsOf: RecordEndsOf;
   /** How the lines are decoded. */
   readonly settings: DecodeSettings;
 }
@@ -324,7 +324,7 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   const isCopy = !isKnown && (await isCopyOfPresent(file, head, context, () => Promise.resolve(sampled)));
   if (isCopy) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
-  const source = await CompressedSource.open(file.place, known, wholesOf(file, context), context.ends);
+  const source = await CompressedSource.open(file.place, known, wholesOf(file, context), context.endsOf);
   return { kind: 'packed', source, head };
 }
 

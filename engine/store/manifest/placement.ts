@@ -30,6 +30,28 @@ export function placementTimes(
   return times;
 }
 
+/**
+ * Gives the named rows their placement time as their time, where they have none of their own.
+ *
+ * @param parts as those of `placementTimes`
+ */
+export function fillTimes(
+  schema: Schema,
+  batch: RecordBatch,
+  rows: readonly number[],
+  nowMs: number,
+  parts: readonly Pick<SourcePart, 'rows' | 'previousTimeMs'>[],
+): void {
+  const column = rows.length === 0 ? undefined : batch.columns[placementField(schema)];
+  if (column?.kind !== 'int64' || column.validity === null) return;
+  const timesMs = placementTimes(schema, batch, nowMs, parts);
+  for (const row of rows) {
+    if (isValid(column.validity, row)) continue;
+    column.values[row] = BigInt(timesMs[row]!);
+    column.validity[row >> 3]! |= 1 << (row & 7);
+  }
+}
+
 /** The placement time of the record before a part. */
 function previousOf(previousTimeMs: number | null, nowMs: number): number {
   return Math.max(1, Math.min(previousTimeMs ?? nowMs, nowMs));

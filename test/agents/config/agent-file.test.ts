@@ -449,6 +449,13 @@ describe('problems', () => {
       'start is too large: with its repetitions written out it has 20002 instructions, more than 1627',
     ],
     ["{ path: '/l/a', format: logfmt, multiline: json }", 'multiline: json is only for the format json'],
+    ["{ path: '/l/a', format: json, skip: '(' }", 'skip is not a regular expression in Go'],
+    ["{ path: '/l/a', format: json, mask: ['a', ')'] }", 'mask is not a regular expression in Go'],
+    ["{ path: '/l/a', format: json, mask: [] }", 'mask must be a pattern, or a list of them'],
+    ["{ path: '/l/a', format: json, encoding: utf-16 }", 'encoding must be utf-16le, utf-16be, latin1 or'],
+    ["{ path: '/l/a', format: json, strip: colors }", 'strip must be ansi, not "colors"'],
+    ["{ path: '/l/a', format: json, trim: much }", 'trim must be true or false'],
+    ["{ path: '/l/a', format: json, otherwise: rest }", 'otherwise is "rest", which no field reads'],
     ["{ path: '/l/a', format: otlp, records: a }", 'records is only for the format json'],
     ["{ path: '/l/a', format: json, records: a..b }", 'records must be a key, or keys joined by dots'],
     [

@@ -58,7 +58,7 @@ describe.each(formats)('records of %s', (_name, format: LineFormat, write) => {
         const { rows, rejected } = decodeLines(definition, content);
         expect(rows).toEqual(expected);
         expect(rejected.map(({ line }) => line)).toEqual(others);
-        const ends = recordEndsOf(definition);
+        const ends = recordEndsOf(definition)(new Uint8Array(0));
         const known = cut % (content.length + 1);
         const whole = ends.wholeTo(content.subarray(0, known), 0, known);
         expect(whole).toBeLessThanOrEqual(known);
@@ -245,7 +245,7 @@ describe('lines of containers', () => {
     const pieces = 100;
     let given = 0;
     const source = { path: 'x', next: () => Promise.resolve(given++ < pieces ? piece : null) };
-    const framer = new LineFramer(source, 0, false, recordEndsOf(cri));
+    const framer = new LineFramer(source, 0, false, recordEndsOf(cri)(new Uint8Array(0)));
     const lengths: number[] = [];
     for (let frame = await framer.next(); frame !== null; frame = await framer.next()) {
       expect(frame.kind).not.toBe('long');

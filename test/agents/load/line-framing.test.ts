@@ -160,7 +160,7 @@ describe('line frames', () => {
         code: 'unsupported',
         path: 'some.log',
         message: expect.stringContaining(
-          `some.log is ${name} text; only UTF-8 is read. Convert it: iconv -f ${name}`,
+          `some.log is ${name} text without a byte order mark. Write encoding: ${name.toLowerCase()}`,
         ),
       });
     }

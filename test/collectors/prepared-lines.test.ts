@@ -1,0 +1,116 @@
+import { appendFileSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { caseCount, fc, seed } from '../cases.js';
+import { lineBytesMax } from '../../engine/core/limits.js';
+import { archiveAt, definitionOf, load } from '../agents/load/archive.js';
+import { temporaryFolder } from '../agents/load/temporary.js';
+import { follow, lineOf, range } from './followed-folder.js';
+
+const numRuns = caseCount(20, 500);
+const otherwise = { otherwise: 'text' } as const;
+
+describe('lines that are no record of their format', () => {
+  it(`have the time of the record before them, over rounds, crashes and threads (seed ${seed})`, async () => {
+    const part = fc.tuple(fc.integer({ min: 0, max: 3 }), fc.boolean());
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { minLength: 1, maxLength: 10 }), async (parts) => {
+        const followed = await follow({ file: otherwise, startMs: Date.UTC(2026, 10, 21) });
+        const path = followed.path('web.log');
+        const expected: [string, number | null][] = [];
+        let text = '';
+        let time = 0;
+        for (const [i, [others, crashes]] of parts.entries()) {
+          time = Date.UTC(2026, 10, 20) + i * 1000;
+          const lines = [lineOf(i), ...range(0, others).map((n) => `other-${i}-${n}`)];
+          expected.push(
+            [lineOf(i).slice(23), time],
+            ...lines.slice(1).map((line): [string, number] => [line, time]),
+          );
+          for (const line of lines) {
+            appendFileSync(path, `${line}\n`);
+            text += `${line}\n`;
+            if (!crashes) continue;
+            await followed.collect();
+            await followed.crash();
+            await followed.start();
+          }
+        }
+        await followed.settle();
+        const found = (await followed.records()).map((each) => [each.text, each.time]);
+        expect(found).toEqual(expected);
+        for (const content of [Buffer.from(text), gzipSync(text)]) {
+          const loaded = await follow({ file: otherwise });
+          writeFileSync(loaded.path('web.log'), content);
+          expect(await loaded.load('web.log')).toMatchObject({ exitCode: 0, rejected: 0 });
+          expect((await loaded.records()).map((each) => [each.text, each.time])).toEqual(expected);
+        }
+      }),
+      { numRuns, seed },
+    );
+  });
+
+  it('have it also where each frame begins with them, on threads', async () => {
+    const folder = await temporaryFolder();
+    const store = await (await archiveAt(join(folder, 'data'))).agent('app', definitionOf().schema);
+    const path = join(folder, 'app_web.log');
+    const other = (n: number): string => `${n}-${'.'.repeat(100)}\n`;
+    writeFileSync(
+      path,
+      `${other(-1)}${lineOf(1)}\n${range(0, 70_000).map(other).join('')}${lineOf(2)}\n${other(0)}`,
+    );
+    const summary = await load(store, [path], { definition: definitionOf(otherwise) });
+    expect(summary).toMatchObject({ records: 70_004, rejected: 0 });
+    let text = '';
+    const scan = await store.scan({ limit: 1_000_000, after: { partition: 0, ordinal: 0 }, predicates: [] });
+    for await (const piece of scan.lines) text += Buffer.from(piece).toString();
+    const times = [...text.matchAll(/"time":(\d+|null)/g)].map(
+      ([, time]) => Number(time) - Date.UTC(2026, 10, 20),
+    );
+    // The first line has no record before it, and so the time of the load.
+    expect(new Set(times)).toEqual(new Set([1000, 2000, 36 * 3_600_000]));
+    expect(times.filter((time) => time === 1000).length).toBe(70_001);
+  });
+});
+
+/** All files of a folder as one text. */
+function contentOf(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => readFileSync(path, 'latin1'))
+    .join('');
+}
+
+describe('masked texts', () => {
+  it('are nowhere in the data folder, whatever becomes of their line', async () => {
+    const folder = await temporaryFolder();
+    const data = join(folder, 'data');
+    const store = await (await archiveAt(data)).agent('app', definitionOf().schema);
+    const path = join(folder, 'app_web.log');
+    const definition = definitionOf({ mask: ['key=(\\w+)'] });
+    const long = `key=hunter2 ${'x'.repeat(lineBytesMax)} key=hunter2\n`;
+    const rejected = `no-record key=hunter2\n`;
+    writeFileSync(path, `${lineOf(1)} key=hunter2 end\n${rejected}${long}${lineOf(2)}\ncut key=hun`);
+    const summary = await load(store, [path], { definition });
+    expect(summary).toMatchObject({ records: 2, rejected: 3, maskedTexts: 3 });
+    appendFileSync(path, `ter2 key=hunter2\n${lineOf(3)}\n`);
+    expect(await load(store, [path], { definition })).toMatchObject({ records: 1, rejected: 1 });
+    const content = contentOf(data);
+    expect(content).toContain('key=***');
+    expect(content).not.toMatch(/hunter2|key=hun|ter2/);
+    const [first] = await rejectedLines(store);
+    expect(first).toBe('no-record key=***');
+  });
+});
+
+async function rejectedLines(
+  store: Awaited<ReturnType<Awaited<ReturnType<typeof archiveAt>>['agent']>>,
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await store.rejectedFiles())
+    for await (const lines of store.rejectedLines(entry))
+      found.push(...lines.map(({ line }) => Buffer.from(line).toString()));
+  return found;
+}
