@@ -172,11 +172,11 @@ describe('problems', () => {
     ],
     [
       `${message}archive: { path: '/a/*.log' }`,
-      '2:10: format is missing: parquet, arrow, plain, json, logfmt, otlp, docker or cri; names that end with .parquet, .arrow, .arrows, .feather or .ipc need no format',
+      '2:10: format is missing: parquet, arrow, plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c; names that end with .parquet, .arrow, .arrows, .feather or .ipc need no format',
     ],
     [
       `archive: { path: /a, format: parqet }`,
-      ':30: format must be parquet, arrow, plain, json, logfmt, otlp, docker or cri, not "parqet" (did you mean',
+      ':30: format must be parquet, arrow, plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c, not "parqet" (did you mean',
     ],
     [
       `archive: { path: /a.parquet, colour: red }`,
