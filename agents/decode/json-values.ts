@@ -120,12 +120,12 @@ export class JsonValues implements RecordEnds {
       bytes[failed - 1] === lineFeed &&
       failed < end
     ) {
-      this.valueEnd = failed - 1;
+      this.valueEnd = withoutLineEnd(bytes, valueStart, failed);
       return failed;
     }
     const feed = bytes.subarray(0, end).indexOf(lineFeed, failed);
     if (feed < 0) return -1;
-    this.valueEnd = feed > valueStart && bytes[feed - 1] === carriageReturn ? feed - 1 : feed;
+    this.valueEnd = withoutLineEnd(bytes, valueStart, feed + 1);
     return feed + 1;
   }
 
@@ -186,6 +186,12 @@ export class JsonValues implements RecordEnds {
     }
     return at;
   }
+}
+
+/** The end of bytes[start, end) before the line end that it may end with. */
+function withoutLineEnd(bytes: Uint8Array, start: number, end: number): number {
+  if (end === start || bytes[end - 1] !== lineFeed) return end;
+  return end - 1 > start && bytes[end - 2] === carriageReturn ? end - 2 : end - 1;
 }
 
 /** Whether a value that ends with this byte is over: all but numbers and words. */
@@ -285,7 +291,7 @@ export class JsonValuesDecoder implements RecordDecoder {
       const { start: unitStart, valueStart, problem } = values;
       for (let i = from; i < unitStart; i++) if (bytes[i] === 0) lines.counters.nulBytes++;
       if (valueStart < 0) continue;
-      const valueEnd = next < 0 ? end : values.valueEnd;
+      const valueEnd = next < 0 ? withoutLineEnd(bytes, valueStart, end) : values.valueEnd;
       const text = { bytes, start: valueStart, end: valueEnd };
       // An element is kept with a comma before it, so that it is one when it is decoded again.
       const keep: RejectText = (reason, kept) => {
