@@ -1,8 +1,7 @@
 import { type BatchBuilder, lineBytesMax, rowGroupRowsMax } from '../../engine/index.js';
 import type { LineFormat } from '../definition/definition.js';
-import type { Written } from '../definition/timestamp.js';
 import { blankLine, ContainerLine } from './container-line.js';
-import type { LinesOrigin, RecordDecoder, RecordTextDecoder, RejectLine } from './line-decoder.js';
+import { OuterDecoder, type LinesOrigin, type RecordTextDecoder, type RejectLine } from './line-decoder.js';
 import {
   joinLines,
   MultilineRecords,
@@ -146,30 +145,24 @@ export class ContainerRecords implements RecordEnds {
 }
 
 /** Decodes the records of containers. Records of one line, which most are, are decoded where they lie. */
-export class ContainerDecoder implements RecordDecoder {
+export class ContainerDecoder extends OuterDecoder<RecordTextDecoder> {
   #stop: StopFlag | undefined;
   #joined = new Uint8Array(4096);
 
   constructor(
-    private readonly texts: RecordTextDecoder,
+    texts: RecordTextDecoder,
     private readonly records: ContainerRecords,
-  ) {}
-
-  get counters(): RecordTextDecoder['counters'] {
-    return this.texts.counters;
+  ) {
+    super(texts);
   }
 
-  use(origin: LinesOrigin): void {
+  override use(origin: LinesOrigin): void {
     this.#stop = origin.stop;
-    this.texts.use(origin);
-  }
-
-  get years(): NonNullable<Written['years']> {
-    return this.texts.years;
+    super.use(origin);
   }
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
-    const { records, texts } = this;
+    const { records, lines: texts } = this;
     const content = bytes.subarray(0, end);
     records.begin(start);
     texts.beginTurn();
@@ -209,10 +202,10 @@ export class ContainerDecoder implements RecordDecoder {
     const { start } = lines[0]!;
     const { end } = lines.at(-1)!;
     if (problem === blankLine) return;
-    if (problem !== null) return reject(problem, start, end, this.texts.kept({ ...lines[0]!, end }));
+    if (problem !== null) return reject(problem, start, end, this.lines.kept({ ...lines[0]!, end }));
     const text = isRead ? this.records.line.text() : this.#join(lines);
-    this.texts.decodeText(text, builder, (reason, kept) =>
-      reject(reason, start, end, this.texts.masks === true ? kept : linesApart(lines)),
+    this.lines.decodeText(text, builder, (reason, kept) =>
+      reject(reason, start, end, this.lines.masks === true ? kept : linesApart(lines)),
     );
   }
 

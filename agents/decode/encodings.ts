@@ -1,7 +1,6 @@
 import { type BatchBuilder, lineBytesMax } from '../../engine/index.js';
 import type { Encoding } from '../definition/definition.js';
-import type { Written } from '../definition/timestamp.js';
-import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
+import { OuterDecoder, type RecordDecoder, type RejectLine } from './line-decoder.js';
 import type { LongRecord, RecordEnds } from './line-framing.js';
 
 const lineFeed = 0x0a;
@@ -124,22 +123,12 @@ export class ReencodedEnds implements RecordEnds {
 }
 
 /** Decodes content that is not UTF-8 by the decoder for UTF-8. What is rejected is kept as UTF-8. */
-export class ReencodingDecoder implements RecordDecoder {
+export class ReencodingDecoder extends OuterDecoder<RecordDecoder> {
   constructor(
-    private readonly lines: RecordDecoder,
+    lines: RecordDecoder,
     private readonly encoding: Encoding,
-  ) {}
-
-  get counters(): RecordDecoder['counters'] {
-    return this.lines.counters;
-  }
-
-  use(origin: LinesOrigin): void {
-    this.lines.use(origin);
-  }
-
-  get years(): NonNullable<Written['years']> {
-    return this.lines.years;
+  ) {
+    super(lines);
   }
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {

@@ -1,5 +1,4 @@
 import type { BatchBuilder } from '../../engine/index.js';
-import type { Written } from '../definition/timestamp.js';
 import {
   closeBrace,
   closeBracket,
@@ -9,13 +8,7 @@ import {
   openBracket,
   quote,
 } from './json-scanner.js';
-import type {
-  LinesOrigin,
-  RecordDecoder,
-  RecordTextDecoder,
-  RejectLine,
-  RejectText,
-} from './line-decoder.js';
+import { OuterDecoder, type RecordTextDecoder, type RejectLine, type RejectText } from './line-decoder.js';
 import { type LongRecord, type RecordEnds, textStart, type TextRange } from './line-framing.js';
 import { skipSpace } from './line-text.js';
 
@@ -262,22 +255,12 @@ export function objectsOfLine(bytes: Uint8Array, start: number, end: number): Te
 }
 
 /** Decodes values of JSON, each a record. What is no JSON is passed on too, for the reason why it is none. */
-export class JsonValuesDecoder implements RecordDecoder {
+export class JsonValuesDecoder extends OuterDecoder<RecordTextDecoder> {
   constructor(
-    private readonly lines: RecordTextDecoder,
+    lines: RecordTextDecoder,
     private readonly values: JsonValues,
-  ) {}
-
-  get counters(): RecordDecoder['counters'] {
-    return this.lines.counters;
-  }
-
-  use(origin: LinesOrigin): void {
-    this.lines.use(origin);
-  }
-
-  get years(): NonNullable<Written['years']> {
-    return this.lines.years;
+  ) {
+    super(lines);
   }
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {

@@ -181,23 +181,38 @@ export interface RecordTextDecoder extends RecordDecoder {
   readonly turnIsOver: boolean;
 }
 
-/** Decodes records of several lines. Records of one line, which most are, are passed in runs to the decoder of lines. */
-export class MultilineDecoder implements RecordDecoder {
-  constructor(
-    private readonly lines: RecordTextDecoder,
-    private readonly records: MultilineRecords,
-  ) {}
+/** A decoder around another one, `lines`, which has the counts and the state of the guessing of years. */
+export abstract class OuterDecoder<Inner extends RecordDecoder> implements RecordDecoder {
+  constructor(protected readonly lines: Inner) {}
 
-  get counters(): RecordDecoder['counters'] {
+  get counters(): Inner['counters'] {
     return this.lines.counters;
+  }
+
+  get years(): NonNullable<Written['years']> {
+    return this.lines.years;
   }
 
   use(origin: LinesOrigin): void {
     this.lines.use(origin);
   }
 
-  get years(): NonNullable<Written['years']> {
-    return this.lines.years;
+  abstract decode(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    builder: BatchBuilder,
+    reject: RejectLine,
+  ): number;
+}
+
+/** Decodes records of several lines. Records of one line, which most are, are passed in runs to the decoder of lines. */
+export class MultilineDecoder extends OuterDecoder<RecordTextDecoder> {
+  constructor(
+    lines: RecordTextDecoder,
+    private readonly records: MultilineRecords,
+  ) {
+    super(lines);
   }
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {

@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type BatchBuilder, lineBytesMax, repairUtf8 } from '../../engine/index.js';
 import type { LineFormat } from '../definition/definition.js';
 import { LinePattern } from '../definition/line-pattern.js';
-import type { Written } from '../definition/timestamp.js';
-import type { LinesOrigin, RecordTextDecoder, RejectLine, RejectText } from './line-decoder.js';
+import { OuterDecoder, type RecordTextDecoder, type RejectLine, type RejectText } from './line-decoder.js';
 import { textStart, type TextRange } from './line-framing.js';
 
 const escape = 0x1b;
@@ -93,17 +92,15 @@ function replaced(whole: Writable, ranges: readonly number[], instead: Uint8Arra
 }
 
 /** Prepares lines and texts of records before they are parsed: strips, trims, skips and masks them. What is rejected is kept as it is then. */
-class PreparingDecoder implements RecordTextDecoder {
+class PreparingDecoder extends OuterDecoder<RecordTextDecoder> implements RecordTextDecoder {
   readonly #strips: boolean;
   readonly #trims: boolean;
   readonly #skip: LinePattern | null;
   readonly #masks: readonly LinePattern[];
 
   /** Throws `invalid` for an invalid pattern. */
-  constructor(
-    private readonly lines: RecordTextDecoder,
-    { strip, trim, skip, mask: masks = [] }: LineFormat,
-  ) {
+  constructor(lines: RecordTextDecoder, { strip, trim, skip, mask: masks = [] }: LineFormat) {
+    super(lines);
     this.#strips = strip !== undefined;
     this.#trims = trim === true;
     this.#skip = skip === undefined ? null : new LinePattern(skip, new Set());
@@ -112,18 +109,6 @@ class PreparingDecoder implements RecordTextDecoder {
 
   get masks(): boolean {
     return this.#masks.length > 0;
-  }
-
-  get counters(): RecordTextDecoder['counters'] {
-    return this.lines.counters;
-  }
-
-  use(origin: LinesOrigin): void {
-    this.lines.use(origin);
-  }
-
-  get years(): NonNullable<Written['years']> {
-    return this.lines.years;
   }
 
   beginTurn(): void {

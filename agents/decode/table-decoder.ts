@@ -1,8 +1,7 @@
 import type { BatchBuilder } from '../../engine/index.js';
 import type { FieldDefinition } from '../definition/definition.js';
-import type { Written } from '../definition/timestamp.js';
 import type { Reading } from '../sources/source-position.js';
-import type { LinesOrigin, RecordDecoder, RecordTextDecoder, RejectLine } from './line-decoder.js';
+import { OuterDecoder, type LinesOrigin, type RecordTextDecoder, type RejectLine } from './line-decoder.js';
 import { rowEnd, withHeader, type TableHeaders } from './table-headers.js';
 import type { TableHeader } from './table-rows.js';
 
@@ -20,37 +19,30 @@ export interface RowDecoder extends RecordTextDecoder {
 }
 
 /** Decodes tables: rows, each under the header that is in force there. Rows of one line are passed in runs to the decoder of rows. */
-export class TableDecoder implements RecordDecoder {
+export class TableDecoder extends OuterDecoder<RowDecoder> {
   #header: TableHeader | null = null;
   /** Kept before a rejected row, so that it can be decoded again; undefined where the agent's file has the columns. */
   #before: Uint8Array | undefined;
   #origin: LinesOrigin;
 
   constructor(
-    private readonly rows: RowDecoder,
+    rows: RowDecoder,
     private readonly headers: TableHeaders,
     private readonly fields: readonly FieldDefinition[],
     origin: LinesOrigin,
   ) {
+    super(rows);
     this.#origin = origin;
     this.#useHeader(headers.of(origin.reading));
-  }
-
-  get counters(): RecordDecoder['counters'] {
-    return this.rows.counters;
-  }
-
-  get years(): NonNullable<Written['years']> {
-    return this.rows.years;
   }
 
   get reading(): Reading {
     return withHeader(this.#origin.reading, this.#header!);
   }
 
-  use(origin: LinesOrigin): void {
+  override use(origin: LinesOrigin): void {
     this.#origin = origin;
-    this.rows.use(origin);
+    super.use(origin);
     this.#useHeader(this.headers.of(origin.reading));
   }
 
@@ -59,12 +51,12 @@ export class TableDecoder implements RecordDecoder {
     const isSame = header === this.#header || (text !== undefined && text === this.#header?.text);
     this.#header = header;
     if (isSame) return;
-    this.rows.useHeader(header);
+    this.lines.useHeader(header);
     this.#before = text === undefined ? undefined : encoder.encode(`${text}\n`);
     if (text === undefined || problem !== null) return;
     this.fields.forEach(({ template, source }, i) => {
       const isThere = template !== undefined || names.includes(source) || this.#origin.captures.has(source);
-      if (!isThere) this.rows.addLacking(i, text);
+      if (!isThere) this.lines.addLacking(i, text);
     });
   }
 
@@ -73,8 +65,8 @@ export class TableDecoder implements RecordDecoder {
     const rejectRow: RejectLine = (reason, from, to, text) => reject(reason, from, to, text, this.#before);
     let found = this.headers.next(this.#header!, content, start);
     let at = start;
-    this.rows.beginTurn();
-    while (at < end && !builder.full && !this.rows.turnIsOver) {
+    this.lines.beginTurn();
+    while (at < end && !builder.full && !this.lines.turnIsOver) {
       if (found?.start !== at) {
         const runEnd = found?.start ?? end;
         at = this.#decodeRows(content, at, runEnd, builder, rejectRow);
@@ -82,7 +74,7 @@ export class TableDecoder implements RecordDecoder {
         continue;
       }
       const { header } = found;
-      const textEnd = rowEnd(content, this.rows.skipNuls(content, at, found.end), found.end);
+      const textEnd = rowEnd(content, this.lines.skipNuls(content, at, found.end), found.end);
       this.#useHeader(header);
       // It may be a row whose header is missing, as in a file that was truncated.
       if (header.problem !== null && this.headers.records !== undefined) reject(header.problem, at, textEnd);
@@ -99,7 +91,7 @@ export class TableDecoder implements RecordDecoder {
     builder: BatchBuilder,
     reject: RejectLine,
   ): number {
-    const { rows, headers } = this;
+    const { lines: rows, headers } = this;
     if (headers.records === undefined || !content.subarray(start, end).includes(quote))
       return rows.decode(content, start, end, builder, reject);
     let at = start;
