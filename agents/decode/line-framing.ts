@@ -432,7 +432,9 @@ export function holeEdge(bytes: Uint8Array, end: number): number {
 export function requireEightBitText(path: string, content: Uint8Array): void {
   const encoding = wideEncoding(content.subarray(0, 64));
   if (encoding === null) return;
-  const message = `${path} is ${encoding} text without a byte order mark. Write encoding: ${encoding.toLowerCase()} in the agent's file`;
+  const message =
+    `${path} is ${encoding} text: write encoding: ${encoding.toLowerCase()} in the agent's file. ` +
+    `A table must be UTF-8: iconv -f ${encoding} -t UTF-8`;
   throw new SourceError('unsupported', message, { path, offset: 0 });
 }
 
