@@ -8,7 +8,8 @@ import { folderBytes } from './folder-size.js';
 import { importPeer } from './peer-package.js';
 import { quoteText, selectCounts, selectRecords, sqlQuestion, type Dialect } from './sql.js';
 
-interface DuckDbConnection {
+/** The part of a connection that is used. */
+export interface DuckDbConnection {
   run(sql: string): Promise<object>;
   runAndReadAll(sql: string): Promise<{ getRows(): (string | null)[][] }>;
   closeSync(): void;
