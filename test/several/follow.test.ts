@@ -93,12 +93,17 @@ it('tells a record that is late to its hour, and not again', async () => {
   const store: SeveralStore = bed.store;
   const { followers } = followersOf(bed.stores[0]!, { lookup: () => store });
   const following = follow(followers, bed, filters[0]!, beginning);
-  await settled([following.client]);
-  for (let n = 0; n < 30; n++) await bed.commit();
-  await settled([following.client]);
-  const all: ListedRecord[] = await bed.page({ limit: 10_000, after: beginning }, filters[0]!);
+  // A client that has been told of all records is past their hours, however slow the machine is.
+  const isTold = async (): Promise<void> => {
+    const all: ListedRecord[] = await bed.page({ limit: 10_000, after: beginning }, filters[0]!);
+    await settled([following.client], () => sentTo(following).length + behind(following) === all.length);
+  };
+  await isTold();
+  for (let n = 0; n < 30; n++) {
+    await bed.commit();
+    if (n % 5 === 4) await isTold();
+  }
   expect(behind(following)).toBeGreaterThan(0);
-  expect(sentTo(following).length + behind(following)).toBe(all.length);
   followers.stop();
   await bed.archive.close();
 });
