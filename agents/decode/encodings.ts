@@ -27,7 +27,7 @@ function unitBytes(encoding: Encoding): 1 | 2 {
 }
 
 /** Text of content in an encoding as UTF-8. Halves of surrogate pairs become U+FFFD; `replaced` is their number. */
-function reencoded(
+export function reencoded(
   content: Uint8Array,
   encoding: Encoding,
 ): { readonly bytes: Uint8Array; readonly replaced: number } {

@@ -439,7 +439,7 @@ export function requireEightBitText(path: string, content: Uint8Array): void {
 }
 
 /** The 16-bit encoding that `head` appears to be in: by its byte order mark, or because it is ASCII with every other byte 0; else null. */
-function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
+export function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
   if (head.length < 2) return null;
   if (head[0] === 0xff && head[1] === 0xfe) return 'UTF-16LE';
   if (head[0] === 0xfe && head[1] === 0xff) return 'UTF-16BE';

@@ -185,8 +185,13 @@ export class TableHeaders {
     if (from === to) return null;
     const row = content.subarray(from, to);
     if (header === this.#first && header.problem !== null) return this.#named(row);
-    if (header.problem === null && this.#valuesIn(row) !== header.names.length) return null;
+    const values = this.#valuesIn(row);
+    const { length } = header.names;
+    const mayOmit = header === this.#first && length > 1 && values === length - 1;
+    if (header.problem === null && values !== length && !mayOmit) return null;
     const named = this.#named(row);
+    // The event viewer of Windows omits the name of the last column.
+    if (mayOmit) return named.names.every((name, i) => name === header.names[i]) ? header : null;
     const isIt = header.problem !== null ? named.problem === null : sorted(named) === sorted(header);
     return isIt ? named : null;
   }

@@ -89,8 +89,6 @@ export interface Candidate {
   readonly isLastResort?: boolean;
   /** A note about the records, as lines of at most 72 characters. */
   readonly note?: readonly string[];
-  /** Number of lines such as a header with column names, which match nothing without counting against the candidate. */
-  readonly headerLines?: number;
 }
 
 /** A candidate for lines of text; its fields follow from the groups of the expression. */
@@ -143,6 +141,12 @@ export function typeOfTexts(texts: Iterable<string>): FieldType {
     if (possible.length === 0) break;
   }
   return values === 0 ? 'string' : (possible[0]?.[0] ?? 'string');
+}
+
+/** The type of a field by its name and its texts. A version is no measure: 1.10 follows 1.9, and is not 1.1. */
+export function typeOfField(name: string, texts: Iterable<string>): FieldType {
+  const type = typeOfTexts(texts);
+  return type === 'float' && /(?:^|_)version$/.test(name) ? 'string' : type;
 }
 
 /**

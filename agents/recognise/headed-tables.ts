@@ -3,8 +3,9 @@ import {
   type CandidateField,
   type SampleLine,
   FieldNames,
-  typeOfTexts,
+  typeOfField,
 } from './field-names.js';
+import { yamlText } from '../definition/yaml.js';
 import { partOf } from './json-dialects.js';
 import type { TimeReading } from './time-place.js';
 
@@ -38,15 +39,21 @@ export function headedCandidate(
   columns.forEach(({ name, texts }, i) => {
     if (i >= time.at && i < time.at + time.columns) return;
     const numbers = hasComma && areCommaDecimals(texts) ? texts.map((text) => text.replace(',', '.')) : texts;
-    const type = typeOfTexts(numbers);
+    const known = names.nameFor(name);
+    const type = typeOfField(known, numbers);
     // In a W3C log, a dash is null.
     const isText = format !== 'w3c' && texts.includes('-');
-    fields.push({ name: names.nameFor(name), type: isText ? 'string' : type, source: name });
+    fields.push({ name: known, type: isText ? 'string' : type, source: name });
   });
   const keys: (readonly [string, string])[] = [];
   if (format === 'csv' && separator !== ',') keys.push(['separator', `'${separator}'`]);
   if (hasComma) keys.push(['decimal', "','"]);
   return { title, format, fields, keys };
+}
+
+/** The key that names the columns of a table without a header, or with one that lacks a name. */
+export function columnsKey(names: readonly string[]): readonly [string, string] {
+  return ['columns', `[${names.map(yamlText).join(', ')}]`];
 }
 
 function areCommaDecimals(texts: readonly string[]): boolean {
@@ -111,6 +118,6 @@ export function csvlogCandidate(
     title: "PostgreSQL's csvlog",
     format: 'csv',
     fields,
-    keys: [['columns', `[${columns.join(', ')}]`]],
+    keys: [columnsKey(columns)],
   };
 }

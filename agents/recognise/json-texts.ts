@@ -20,8 +20,11 @@ interface JsonTexts {
  */
 export function jsonTexts(lines: readonly SampleLine[]): JsonTexts | undefined {
   if (!/^\s*[[{]/.test(lines[0]?.text ?? '')) return undefined;
-  const objects = objectsOf(lines.map(({ text }) => text).join('\n'));
-  const inner = objects.length === 1 ? innerRecords(objects[0]!) : undefined;
+  const all = lines.map(({ text }) => text).join('\n');
+  const objects = objectsOf(all);
+  // The sample may end before the object does.
+  const inner =
+    objects.length === 0 ? cutRecords(all) : objects.length === 1 ? innerRecords(objects[0]!) : undefined;
   if (inner !== undefined) return inner;
   const begun = lines.filter(({ text }) => /^\{.*\}\s*$/s.test(text)).length;
   if (objects.length === 0 || begun >= objects.length) return undefined;
@@ -49,6 +52,14 @@ function objectsOf(text: string): string[] {
     }
   }
   return found;
+}
+
+/** The records of an object that begins with their array, as far as they are there. */
+function cutRecords(text: string): JsonTexts | undefined {
+  const [begin, records] = /^\s*\{\s*"([^"\\.]+)"\s*:\s*\[/.exec(text) ?? [];
+  if (begin === undefined || records === 'resourceLogs') return undefined;
+  const objects = objectsOf(text.slice(begin.length));
+  return objects.length === 0 ? undefined : { records: records!, lines: objects.map(sampleLine) };
 }
 
 function innerRecords(text: string): JsonTexts | undefined {

@@ -7,7 +7,7 @@ import {
   type SampleLine,
   FieldNames,
   isInteger,
-  typeOfTexts,
+  typeOfField,
   unlikeFloat,
 } from './field-names.js';
 import { type KnownKeys, knownKeys, partOf } from './json-dialects.js';
@@ -156,7 +156,7 @@ function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number, known?: Know
     }
     const reading = timeLikeKeys.test(values.key) ? exactReading(values, writtenMs) : undefined;
     if (reading !== undefined) fields.push(timeFieldOfKey(name, values.key, reading));
-    else fields.push({ name, source: values.key, ...typeOfKey(values) });
+    else fields.push({ name, source: values.key, ...typeOfKey(name, values) });
   }
   return fields;
 }
@@ -223,14 +223,12 @@ function exactReading({ texts, isText }: KeyTexts, writtenMs: number): TimeReadi
   return readingOf(texts, writtenMs, exactSpellings);
 }
 
-function typeOfKey({
-  texts,
-  areNumbers,
-  areQuoted,
-  isText,
-}: KeyTexts): Pick<CandidateField, 'type' | 'unlikeFloat'> {
+function typeOfKey(
+  name: string,
+  { texts, areNumbers, areQuoted, isText }: KeyTexts,
+): Pick<CandidateField, 'type' | 'unlikeFloat'> {
   if (isText) return { type: 'string' };
   if (areNumbers) return { type: texts.every(isInteger) ? 'int' : 'float' };
   const unlike = areQuoted ? unlikeFloat(texts) : undefined;
-  return unlike === undefined ? { type: typeOfTexts(texts) } : { type: 'string', unlikeFloat: unlike };
+  return unlike === undefined ? { type: typeOfField(name, texts) } : { type: 'string', unlikeFloat: unlike };
 }

@@ -4,6 +4,9 @@ const iso = String.raw`\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+
 const stamp = String.raw`[A-Z][a-z]{2} [ \d]?\d(?: \d{4})? \d{2}:\d{2}:\d{2}(?:\.\d+)?`;
 const rest = '(?P<message>.*)$';
 
+/** As syslog writes it; the kernel's messages have a comma. */
+const syslogIso = iso.replace('[.,]', String.raw`\.`);
+
 /** A program's name, which may have two words, with its process id, as in syslog. */
 const program = String.raw`(?P<program>[^:\[\s]+(?: [\w.-]+)?)(?:\[(?P<pid>\d+)\])?(?: \([^)]*\))?`;
 
@@ -37,7 +40,7 @@ export const knownShapes: readonly LineShape[] = [
   },
   {
     title: 'syslog with full times',
-    regex: `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${iso}) (?P<host>[A-Za-z0-9][\\w.-]*) (?:${program}: )?${rest}`,
+    regex: `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${syslogIso}) (?P<host>[A-Za-z0-9][\\w.-]*) (?:${program}: )?${rest}`,
     needs: 'program',
   },
   {

@@ -3,7 +3,7 @@ import {
   type CandidateField,
   type LineShape,
   type SampleLine,
-  typeOfTexts,
+  typeOfField,
 } from './field-names.js';
 import { containerCandidate, containerTexts } from './container-lines.js';
 import { accessShape } from './access-lines.js';
@@ -11,9 +11,11 @@ import { areLevels, headShape, partTexts, recordsOf, type PartTexts } from './li
 import { jsonCandidate, logfmtCandidate } from './keyed-lines.js';
 import { jsonTexts, otlpCandidate } from './json-texts.js';
 import { knownShapes } from './known-lines.js';
-import { linesOf, type LogSample, tryCandidate, type Trial, type TrialSettings } from './trial.js';
+import { linesOf, type LogSample } from './log-sample.js';
+import { completed, tryCandidate, type Trial, type TrialSettings } from './trial.js';
 import { tableCandidate } from './table-lines.js';
 import { readingOf } from './time-place.js';
+import { isTable } from '../definition/definition.js';
 
 /** Number of fields beyond which more fields do not improve the score. */
 const fieldsCounted = 10;
@@ -33,18 +35,21 @@ export function recognise(sample: LogSample, settings: TrialSettings): Trial | u
   if (lines.length === 0) return undefined;
   const writtenMs = Math.max(...sample.pieces.map(({ modifiedMs }) => modifiedMs));
   const texts = containerTexts(lines);
-  if (texts === undefined) return bestOf(candidatesFor(lines, writtenMs), sample, settings);
+  if (texts === undefined) {
+    const best = bestOf(candidatesFor(lines, writtenMs), sample, settings);
+    return best === undefined ? undefined : completed(best, sample, settings);
+  }
   const bytes = Buffer.from(texts.lines.map(({ text }) => `${text}\n`).join(''));
   const inner = { pieces: [{ path: 'container', bytes, modifiedMs: writtenMs }], isWhole: false };
   const written = bestOf(candidatesFor(texts.lines, writtenMs), inner, settings);
   return tryCandidate(containerCandidate(texts, written?.candidate), sample, settings);
 }
 
-/** Whether rows are read by a header that is not at the end of a file. */
-function isHeaded({ format, keys = [] }: Candidate): boolean {
-  return (
-    (format === 'csv' || format === 'tsv' || format === 'w3c') && !keys.some(([key]) => key === 'columns')
-  );
+/** Whether the end of a file can't be read alone: it lacks the header of a table, or begins inside a value. */
+function needsHead({ format, keys = [] }: Candidate): boolean {
+  return isTable({ format })
+    ? !keys.some(([key]) => key === 'columns')
+    : keys.some(([key]) => key === 'multiline');
 }
 
 /** The sample without the ends of files. */
@@ -62,7 +67,7 @@ function bestOf(
 ): Trial | undefined {
   let best: { readonly trial: Trial; readonly score: number } | undefined;
   for (const candidate of candidates) {
-    const trial = tryCandidate(candidate, isHeaded(candidate) ? headsOf(sample) : sample, settings);
+    const trial = tryCandidate(candidate, needsHead(candidate) ? headsOf(sample) : sample, settings);
     const score = scoreOf(trial);
     if (best === undefined || score > best.score + 1e-9) best = { trial, score };
   }
@@ -140,7 +145,7 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
     // A group without texts is not kept, except for invalid requests, which may come later.
     if (texts.length === 0 && name !== 'request') regex = regex.replace(`(?P<${name}>`, '(?:');
     else if (name !== 'time' && !name.startsWith('time_')) {
-      const type = name === 'status' && texts.every(isStatus) ? 'int' : typeOfTexts(texts);
+      const type = name === 'status' && texts.every(isStatus) ? 'int' : typeOfField(name, texts);
       if (type !== 'string') regex = withoutDashes(regex, name, texts);
       fields.push({ name, type });
     } else {
@@ -198,7 +203,7 @@ function timeFieldOfTexts(
 function scoreOf({ lines, unmatchedLines, records, untimed, candidate }: Trial): number {
   if (lines === 0 || records === 0) return 0;
   if (candidate.isLastResort === true) return lastResortScore;
-  const matched = (lines - Math.max(0, unmatchedLines - (candidate.headerLines ?? 0))) / lines;
+  const matched = (lines - unmatchedLines) / lines;
   const timed = 1 - 0.3 * (untimed / records);
   const named = candidate.title.startsWith('lines ') ? 1 : knownWorth;
   return matched * timed * named * (1 + fieldWorth * Math.min(fieldsCounted, candidate.fields.length));

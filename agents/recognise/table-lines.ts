@@ -1,12 +1,12 @@
+import type { Candidate, SampleLine } from './field-names.js';
 import {
-  type Candidate,
-  type CandidateField,
-  type SampleLine,
-  FieldNames,
-  typeOfTexts,
-} from './field-names.js';
-import { csvlogCandidate, headedCandidate } from './headed-tables.js';
-import { isDayless, readingOf, type TimeReading } from './time-place.js';
+  columnsKey,
+  csvlogCandidate,
+  headedCandidate,
+  type NamedColumn,
+  type TableTime,
+} from './headed-tables.js';
+import { isDayless, readingOf } from './time-place.js';
 
 /** Limit on the columns of a table; one with more is not read as lines. */
 const columnsMax = 100;
@@ -32,12 +32,6 @@ interface Table {
   readonly isDeclared: boolean;
 }
 
-/** A column in the pattern: its expression, and its field. */
-interface Column {
-  readonly regex: string;
-  readonly field: CandidateField;
-}
-
 /**
  * The candidate for lines of columns with a header: W3C extended logs, such as those of IIS and CloudFront, and Zeek's; and
  * CSV and the like with a first line of names. Undefined where there is no header, or the rows do not match it.
@@ -47,47 +41,42 @@ export function tableCandidate(lines: readonly SampleLine[], writtenMs: number):
   if (csvlog !== undefined) return csvlog;
   const table = declaredTable(lines) ?? namedTable(lines);
   if (table === undefined || table.rows.length === 0) return undefined;
-  const { delimiter, names, rows, title } = table;
-  const values = rows.map(({ text }) => valuesOf(text, table));
-  const width = widthOf(values, names.length);
+  const { delimiter, names, title, isQuoted, isDeclared } = table;
+  const rows = isQuoted ? quotedRows(table.rows) : table.rows.map(({ text }) => text);
+  const values = rows.map((row) => valuesOf(row, table));
+  const width = widthOf(values, names.length, isQuoted);
   if (width === undefined) return undefined;
-  const fitting = values.filter(({ length }) => length === width);
-  const texts = Array.from({ length: width }, (_name, i) => fitting.map((row) => row[i]!));
-  const format = formatOf(table);
-  if (width === names.length && format !== undefined) {
-    const named = names.map((name, i) => ({ name, texts: texts[i]!.map(withoutQuotes) }));
-    const time = timeOf(
-      { delimiter: ' ' },
-      names,
-      named.map((column) => column.texts),
-      writtenMs,
-    );
-    return time === undefined ? undefined : headedCandidate(title, format, delimiter, named, time);
-  }
-  // Windows omits the name of the last column.
   const all = width > names.length ? [...names, 'message'] : names;
-  const columns = columnsOf(table, all, texts, writtenMs);
-  if (columns === undefined) return undefined;
-  const regex = `^${columns.map((column) => column.regex).join(escapedDelimiter(delimiter))}\\s*$`;
-  const headerLines = lines.length - rows.length;
-  return { title, format: 'plain', regex, fields: orderedFields(columns), headerLines };
+  const fitting = values.filter(({ length }) => length === width);
+  const columns = all.map((name, i) => ({ name, texts: fitting.map((row) => withoutQuotes(row[i]!)) }));
+  const time = timeOf(columns, writtenMs);
+  if (time === undefined) return undefined;
+  const format = isDeclared ? 'w3c' : delimiter === '\t' ? 'tsv' : 'csv';
+  const found = headedCandidate(title, format, delimiter, columns, time);
+  return width === names.length ? found : { ...found, keys: [...(found.keys ?? []), columnsKey(all)] };
 }
 
-/** The format that reads the names in each file; undefined where only a pattern reads such rows. */
-function formatOf({ delimiter, isDeclared }: Table): 'csv' | 'tsv' | 'w3c' | undefined {
-  if (isDeclared) return 'w3c';
-  return delimiter === '\t' ? 'tsv' : delimiter === ' ' ? undefined : 'csv';
+/** Rows of a table whose quotation marks keep the lines of a value together. */
+function quotedRows(lines: readonly SampleLine[]): string[] {
+  const rows: string[] = [];
+  let isOpen = false;
+  for (const { text } of lines) {
+    if (isOpen) rows[rows.length - 1] += `\n${text}`;
+    else rows.push(text);
+    if (text.split('"').length % 2 === 0) isOpen = !isOpen;
+  }
+  return rows;
 }
 
 function withoutQuotes(text: string): string {
   return /^".*"$/s.test(text) ? text.slice(1, -1).replaceAll('""', '"') : text;
 }
 
-/** The usual number of values per row: as many as names, or one more; else undefined. */
-function widthOf(rows: readonly (readonly string[])[], names: number): number | undefined {
-  const counts = [names, names + 1].map((width) => rows.filter(({ length }) => length === width).length);
-  const at = counts.findIndex((count) => count >= rows.length * shareMin);
-  return at < 0 ? undefined : names + at;
+/** The usual number of values per row: as many as names; in CSV also one more, because Windows omits the name of the last column. */
+function widthOf(rows: readonly (readonly string[])[], names: number, mayOmit: boolean): number | undefined {
+  return (mayOmit ? [names, names + 1] : [names]).find(
+    (width) => rows.filter(({ length }) => length === width).length >= rows.length * shareMin,
+  );
 }
 
 /** A table with a marked header: `#Fields: date time …`, or Zeek's `#fields` with tabs. */
@@ -136,89 +125,19 @@ function valuesOf(text: string, { delimiter, isQuoted }: Pick<Table, 'delimiter'
   return values;
 }
 
-/** The columns, one of which is the time of a record, possibly made of a day and a time of day. Undefined where there is no time. */
-function columnsOf(
-  table: Table,
-  names: readonly string[],
-  texts: readonly (readonly string[])[],
-  writtenMs: number,
-): Column[] | undefined {
-  const fieldNames = new FieldNames(new Set(names));
-  const time = timeOf(table, names, texts, writtenMs);
-  if (time === undefined) return undefined;
-  const columns: Column[] = [];
-  fieldNames.take('time');
-  for (let i = 0; i < texts.length; i++) {
-    if (i !== time.at) {
-      columns.push(valueColumn(table, fieldNames.nameFor(names[i]!), texts[i]!));
-      continue;
-    }
-    // Require a digit in the time. The header's names have none there, so the header is not a record.
-    const value = `${plainValue(table, '*')}\\d${plainValue(table, '*')}`;
-    const spanned = Array.from({ length: time.columns }, () => value).join(escapedDelimiter(table.delimiter));
-    const mark = texts[i]!.some((text) => text.startsWith('"')) ? '"?' : '';
-    columns.push({ regex: `${mark}(?P<time>${spanned})${mark}`, field: timeFieldOfReading(time.reading) });
-    i += time.columns - 1;
-  }
-  return columns;
-}
-
-function timeFieldOfReading(reading: TimeReading): CandidateField {
-  return { name: 'time', type: 'time', ...reading };
-}
-
 /** The first column that is readable as times with a day, or two columns that are so together. */
-function timeOf(
-  { delimiter }: Pick<Table, 'delimiter'>,
-  names: readonly string[],
-  texts: readonly (readonly string[])[],
-  writtenMs: number,
-): { readonly at: number; readonly columns: number; readonly reading: TimeReading } | undefined {
-  for (let at = 0; at < texts.length; at++) {
-    if (!timeNames.test(names[at] ?? '')) continue;
-    const column = texts[at]!.map((text) => text.replace(/^"(.*)"$/, '$1'));
-    const reading = readingOf(column, writtenMs);
+function timeOf(columns: readonly NamedColumn[], writtenMs: number): TableTime | undefined {
+  for (const [at, { name, texts }] of columns.entries()) {
+    if (!timeNames.test(name)) continue;
+    const reading = readingOf(texts, writtenMs);
     if (reading !== undefined && !isDayless(reading)) return { at, columns: 1, reading };
-    const next = texts[at + 1];
+    const next = columns[at + 1];
     if (next === undefined) continue;
     const joined = readingOf(
-      column.map((text, row) => `${text}${delimiter}${next[row]!}`),
+      texts.map((text, row) => `${text} ${next.texts[row]!}`),
       writtenMs,
     );
     if (joined !== undefined) return { at, columns: 2, reading: joined };
   }
   return undefined;
-}
-
-function valueColumn(table: Table, name: string, texts: readonly string[]): Column {
-  const plain = plainValue(table, table.delimiter === ' ' ? '+' : '*');
-  const type = typeOfTexts(texts);
-  if (type === 'string') {
-    if (!table.isQuoted) return { regex: `(?P<${name}>${plain})`, field: { name, type } };
-    // A value that needs quotation marks in one line may lack them in another.
-    const regex = `(?:"(?P<${name}__q>(?:[^"]|"")*)"|(?P<${name}>${plain}))`;
-    return { regex, field: { name, type, template: `{{or .${name}__q .${name}}}` } };
-  }
-  const hasDash = texts.includes('-');
-  const isEmptied = texts.includes('');
-  const part = `(?P<${name}>${isEmptied ? plainValue(table, '+') : plain})`;
-  if (!hasDash && !isEmptied) return { regex: part, field: { name, type } };
-  return { regex: `(?:${hasDash ? '-|' : ''}${part})${isEmptied ? '?' : ''}`, field: { name, type } };
-}
-
-function plainValue({ delimiter, isQuoted }: Table, count: '*' | '+'): string {
-  if (delimiter === ' ') return `\\S${count}`;
-  const other = delimiter === '\t' ? '\\t' : delimiter;
-  return `[^${other}${isQuoted ? '"' : ''}]${count}`;
-}
-
-function escapedDelimiter(delimiter: string): string {
-  return delimiter === '\t' ? '\\t' : delimiter;
-}
-
-/** The fields, the time first. */
-function orderedFields(columns: readonly Column[]): CandidateField[] {
-  const fields = columns.map(({ field }) => field);
-  const at = fields.findIndex(({ name }) => name === 'time');
-  return [fields[at]!, ...fields.slice(0, at), ...fields.slice(at + 1)];
 }

@@ -1,102 +1,13 @@
-import { closing, LogstrataError, BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
+import { BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
 import { pathCaptures } from '../decode/path-captures.js';
-import { LineFramer, textStart } from '../decode/line-framing.js';
-import { SourceCursor } from '../sources/source-cursor.js';
-import { type SampleLine, type Candidate, type CandidateField, sampleLine } from './field-names.js';
+import type { RecordEnds } from '../decode/line-framing.js';
+import { recordEndsOf } from '../decode/record-ends.js';
+import { type Candidate, type CandidateField, FieldNames } from './field-names.js';
+import type { LogSample, SamplePiece } from './log-sample.js';
 import { parseAgentFile } from '../definition/agent-file.js';
-import type { AgentDefinition } from '../definition/definition.js';
+import { isTable, type AgentDefinition, type Encoding } from '../definition/definition.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import { yamlText } from '../definition/yaml.js';
-
-/** Bytes that are read at the beginning of a file, and also at its end unless it is compressed. */
-export const sampleBytes = 256 * 1024;
-
-/** Limit on the lines of all pieces together that are looked at one by one; enough to include rare lines. */
-export const sampleLinesMax = 2000;
-
-/** Limit on the bytes of a line that are looked at. */
-const lineTextMax = 64 * 1024;
-
-/** Complete lines of a log. */
-interface SamplePiece {
-  readonly path: string;
-  readonly bytes: Uint8Array;
-  /** When the file was last modified, in milliseconds; no line is newer. */
-  readonly modifiedMs: number;
-}
-
-/** A sample of one or more logs of the same format. */
-export interface LogSample {
-  readonly pieces: readonly SamplePiece[];
-  /** Whether the sample has all lines of the files. */
-  readonly isWhole: boolean;
-}
-
-/**
- * Reads the beginnings of logs (plain, .gz or .zst), and the ends of those that are plain. Throws `SourceError` for a file
- * that can't be read, and `invalid` where there is no complete line.
- */
-export async function readSample(paths: readonly string[]): Promise<LogSample> {
-  const pieces: SamplePiece[] = [];
-  let isWhole = true;
-  for (const path of paths) {
-    await closing(SourceCursor.open(path), async (cursor) => {
-      isWhole = (await samplePieces(cursor, pieces)) && isWhole;
-    });
-  }
-  return { pieces, isWhole };
-}
-
-/** Adds the pieces of one file. Returns whether they are the whole file. */
-async function samplePieces(cursor: SourceCursor, pieces: SamplePiece[]): Promise<boolean> {
-  const { path, compression } = cursor;
-  const { size, mtimeMs: modifiedMs } = cursor.file;
-  const frame = await new LineFramer(cursor, 0, false, undefined, sampleBytes).next();
-  if (frame === null) return true;
-  if (frame.kind === 'long') {
-    const message = `${path} begins with a line of ${frame.lengthBytes} bytes: it is not a text log`;
-    throw new LogstrataError('invalid', message, { path });
-  }
-  // The frame may be larger than a piece; the remainder is dropped.
-  const head = cutToLines(frame.bytes.subarray(0, frame.end), sampleBytes);
-  pieces.push({ path, modifiedMs, bytes: head.slice() });
-  if (compression !== 'none') {
-    return frame.kind === 'tail' || (head.length === frame.end && (await cursor.next()) === null);
-  }
-  if (head.length >= size) return true;
-  const end = await cursor.fileEnd(Math.min(sampleBytes, size - head.length));
-  const follows = end.length === size - head.length;
-  const tail = follows ? end : end.subarray(end.indexOf(0x0a) + 1);
-  if (tail.length > 0) pieces.push({ path, modifiedMs, bytes: tail });
-  return follows;
-}
-
-/** The lines of a text that fit into `bytesMax` bytes; the whole text where it is a single line. */
-function cutToLines(bytes: Uint8Array, bytesMax: number): Uint8Array {
-  if (bytes.length <= bytesMax) return bytes;
-  const feed = bytes.subarray(0, bytesMax).lastIndexOf(0x0a);
-  return feed < 0 ? bytes : bytes.subarray(0, feed + 1);
-}
-
-/** The lines of the sample that are not blank; the same number from each piece. */
-export function linesOf({ pieces }: LogSample): SampleLine[] {
-  const decoder = new TextDecoder();
-  const linesMax = Math.ceil(sampleLinesMax / Math.max(1, pieces.length));
-  return pieces.flatMap(({ bytes }) => {
-    const lines: SampleLine[] = [];
-    for (let at = 0; at < bytes.length && lines.length < linesMax;) {
-      const feed = bytes.indexOf(0x0a, at);
-      const end = feed < 0 ? bytes.length : feed;
-      const start = textStart(bytes, at, end);
-      const text = decoder
-        .decode(bytes.subarray(start, Math.min(end, start + lineTextMax)))
-        .replace(/\r$/, '');
-      if (text.trim() !== '') lines.push(sampleLine(text));
-      at = end + 1;
-    }
-    return lines;
-  });
-}
 
 /** Limit on the lines that are not records and are shown. */
 const unmatchedShownMax = 5;
@@ -116,11 +27,14 @@ export interface Trial {
   readonly candidate: Candidate;
   readonly yaml: string;
   readonly definition: AgentDefinition;
-  /** Number of lines that are not empty. */
+  /** Number of lines that are not empty, without those that are skipped. */
   readonly lines: number;
+  readonly skippedLines: number;
   readonly unmatchedLines: number;
   readonly records: number;
   readonly unreadableValues: number;
+  /** Number of bytes in values that are not UTF-8. */
+  readonly replacedBytes: number;
   /** Number of records whose time is null; all records where no field is of type time. */
   readonly untimed: number;
   readonly unmatched: readonly UnmatchedLine[];
@@ -139,33 +53,95 @@ export interface TrialSettings extends AgentText {
 
 /** Tries a candidate on a sample with the decoder that loading uses. Throws a `ConfigError` for a candidate that is not a valid agent. */
 export function tryCandidate(candidate: Candidate, sample: LogSample, settings: TrialSettings): Trial {
-  const yaml = agentYaml(candidate, settings);
-  const definition = parseAgentFile(yaml, settings.agentPath);
-  const run = new TrialRun(definition, settings.timezone);
+  const agent = agentOf(candidate, settings);
+  const run = new TrialRun(agent.definition, settings.timezone);
   for (const piece of sample.pieces) run.add(piece);
-  return { candidate, yaml, definition, ...run.result };
+  return { ...agent, ...run.result };
+}
+
+/** The agent of a candidate. Throws a `ConfigError` as `tryCandidate` does. */
+function agentOf(
+  candidate: Candidate,
+  settings: TrialSettings,
+): Pick<Trial, 'candidate' | 'yaml' | 'definition'> {
+  const yaml = agentYaml(candidate, settings);
+  return { candidate, yaml, definition: parseAgentFile(yaml, settings.agentPath) };
+}
+
+/**
+ * Completes the agent of a trial: lines that begin with `#` and that the format has no use for are skipped, what else is no
+ * record of the format becomes one with its text, and the encoding is named. The trial's numbers stay those of the format.
+ */
+export function completed(trial: Trial, sample: LogSample, settings: TrialSettings): Trial {
+  const { candidate } = trial;
+  const isText = ['plain', 'json', 'logfmt'].includes(candidate.format);
+  let best = trial;
+  if (isText && trial.unmatchedLines > 0 && candidate.start === undefined) {
+    const skipping = tryCandidate(withKey(candidate, 'skip', "'^#'"), sample, settings);
+    if (skipping.records === trial.records && skipping.skippedLines > 0) best = skipping;
+  }
+  let found = best.candidate;
+  if (isText && best.unmatchedLines > 0) found = withOtherwise(found);
+  if (sample.encoding !== undefined)
+    found = isTable(candidate)
+      ? { ...found, note: convertNote(sample.encoding) }
+      : withKey(found, 'encoding', sample.encoding);
+  if (found === best.candidate) return best;
+  const first = best.first.map((values) => found.fields.map((_field, i) => values[i] ?? null));
+  return { ...best, ...agentOf(found, settings), first };
+}
+
+function convertNote(encoding: Encoding): string[] {
+  return [
+    `the log is in ${encoding}, and tables are read as UTF-8. Convert it before it`,
+    `is loaded: iconv -f ${encoding} -t UTF-8`,
+  ];
+}
+
+function withKey(candidate: Candidate, key: string, value: string): Candidate {
+  return { ...candidate, keys: [...(candidate.keys ?? []), [key, value]] };
+}
+
+/** The candidate, with the part that its field for messages reads as that of other lines; with such a field where it has none. */
+function withOtherwise(candidate: Candidate): Candidate {
+  const { fields } = candidate;
+  const message = fields.find(
+    ({ name, type, template }) => name === 'message' && type === 'string' && template === undefined,
+  );
+  if (message !== undefined) return withKey(candidate, 'otherwise', yamlText(message.source ?? message.name));
+  const names = new FieldNames();
+  for (const { name } of fields) names.take(name);
+  const name = names.take('message');
+  return withKey({ ...candidate, fields: [...fields, { name, type: 'string' }] }, 'otherwise', name);
 }
 
 class TrialRun {
   readonly result = {
     lines: 0,
+    skippedLines: 0,
     unmatchedLines: 0,
     records: 0,
     unreadableValues: 0,
+    replacedBytes: 0,
     untimed: 0,
     unmatched: [] as UnmatchedLine[],
     first: [] as ShownValue[][],
   };
   readonly #timeField: number;
+  readonly #ends: RecordEnds;
 
   constructor(
     private readonly definition: AgentDefinition,
     private readonly timezone: string,
   ) {
+    this.#ends = recordEndsOf(definition)(new Uint8Array(0));
     this.#timeField = definition.fields.findIndex(({ type }) => type === 'time');
   }
 
-  add({ path, bytes, modifiedMs }: SamplePiece): void {
+  add({ path, bytes: all, modifiedMs, isCut }: SamplePiece): void {
+    // What is cut off may be the rest of the last record.
+    const whole = isCut === true ? this.#ends.wholeTo(all, 0, all.length) : 0;
+    const bytes = whole > 0 ? all.subarray(0, whole) : all;
     const decoder = createRecordDecoder(this.definition, {
       captures: pathCaptures(this.definition, path),
       timezone: this.timezone,
@@ -185,6 +161,9 @@ class TrialRun {
       this.#take(builder.finish());
     }
     result.unreadableValues += decoder.counters.unreadableValues;
+    result.replacedBytes += decoder.counters.replacedBytes;
+    result.skippedLines += decoder.counters.skippedLines;
+    result.lines -= decoder.counters.skippedLines;
   }
 
   #take({ length, columns }: RecordBatch): void {

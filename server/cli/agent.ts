@@ -6,7 +6,8 @@ import { lacksZone } from '../../agents/definition/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { pathOf } from '../../agents/recognise/log-path.js';
 import { recognise } from '../../agents/recognise/recognise.js';
-import { readSample, type Trial } from '../../agents/recognise/trial.js';
+import { readSample } from '../../agents/recognise/log-sample.js';
+import type { Trial } from '../../agents/recognise/trial.js';
 import { shellPath } from '../../agents/sources/paths.js';
 import { fileSystemError, isAgentName, LogstrataError } from '../../engine/index.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
@@ -118,7 +119,7 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
   const { candidate, lines, unmatchedLines, records, definition } = trial;
   const what = files.length === 1 ? files[0]! : formatCounted(files.length, 'file');
   const matched = lines - unmatchedLines;
-  const several = candidate.start === undefined ? '' : `, in ${formatCounted(records, 'record')}`;
+  const several = records === matched ? '' : `, in ${formatCounted(records, 'record')}`;
   const undated = definition.fields.filter(({ type }) => type === 'time').length === 0;
   return linesOf(
     candidate.isLastResort === true ? `${what}:` : `${what}: ${candidate.title}`,
@@ -132,10 +133,34 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
     undated &&
       candidate.note === undefined &&
       'note: no time was found in the lines: records are ordered by their arrival',
+    restNote(trial),
+    encodingNote(trial),
     colourNote(trial),
     textNote(trial),
     orderNote(trial),
     zoneNote(trial),
+  );
+}
+
+/** What becomes of lines that are no records of the format. */
+function restNote({ definition, skippedLines }: Trial): string[] {
+  const { otherwise } = definition.file ?? {};
+  return linesOf(
+    skippedLines > 0 &&
+      `note: ${formatCounted(skippedLines, 'line')} that begin${skippedLines === 1 ? 's' : ''} with # would be skipped (skip)`,
+    otherwise !== undefined && [
+      `note: a line of another format becomes a record with its text in ${otherwise} and`,
+      '      the time of the record before it. To have such lines rejected, remove otherwise',
+    ],
+  );
+}
+
+function encodingNote({ definition, replacedBytes }: Trial): string[] {
+  const { encoding } = definition.file ?? {};
+  return linesOf(
+    encoding !== undefined && `note: the log is not UTF-8 and is read as ${encoding} (encoding)`,
+    replacedBytes > 0 &&
+      `note: ${formatCounted(replacedBytes, 'byte')} of the values ${replacedBytes === 1 ? 'is' : 'are'} not UTF-8 and would be stored as \ufffd`,
   );
 }
 

@@ -5,6 +5,8 @@ export interface NamedFormat {
   readonly records: number;
   /** All fields of the first record that are not null. */
   readonly first: Readonly<Record<string, unknown>>;
+  /** What is different in each of the other records; undefined for a field that is null there. */
+  readonly others: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** The time of the first record of all logs. */
@@ -33,6 +35,7 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (CLEF)',
     records: 3,
+    others: [{ id: 1 }, { id: 2 }],
     first: { time, message: 'Order {Id} placed', level: 'Error', id: 0, exception: 'System.Exception' },
   },
   'clef with some rendered messages': {
@@ -44,6 +47,7 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (CLEF)',
     records: 3,
+    others: [{ message: 'Order {Id}' }, { message: 'Order 2' }],
     first: { time, message: 'Order 0', message_template: 'Order {Id}', event_id: 'a1' },
   },
   gelf: {
@@ -57,7 +61,11 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (GELF)',
     records: 3,
-    first: { time, version: 1.1, host: 'web1', message: 'late', level: 4, user_id: 0 },
+    others: [
+      { time: '2026-11-28T05:00:01.250Z', user_id: 1 },
+      { time: '2026-11-28T05:00:02.250Z', user_id: 2 },
+    ],
+    first: { time, version: '1.1', host: 'web1', message: 'late', level: 4, user_id: 0 },
   },
   mongodb: {
     text: json((i) => ({
@@ -71,6 +79,10 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (MongoDB)',
     records: 3,
+    others: [
+      { id: 22944, attr_connection_count: 1 },
+      { id: 22945, attr_connection_count: 2 },
+    ],
     first: {
       time,
       level: 'I',
@@ -93,6 +105,7 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (journald)',
     records: 3,
+    others: [{ message: 'plain' }, {}],
     first: { time, level: 6, host: 'web1', program: 'sshd', pid: 12, message: '\u001b[1mé' },
   },
   'postgresql json': {
@@ -107,6 +120,7 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (PostgreSQL)',
     records: 3,
+    others: [{ line_num: 1 }, { line_num: 2 }],
     first: {
       time,
       user: 'shop',
@@ -128,6 +142,7 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines (Google Cloud)',
     records: 3,
+    others: [{ message: 'm', json_payload_message: 'm' }, {}],
     first: {
       time,
       insert_id: 'x1',
@@ -147,6 +162,7 @@ export const jsonFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'JSON lines',
     records: 3,
+    others: [{}, {}],
     first: { time, thread: 'main', level: 'ERROR', logger_name: 'com.shop.Order', message: 'x' },
   },
 };
@@ -161,6 +177,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: "MySQL's log of slow queries",
     records: 3,
+    others: [{ rows_sent: 1 }, { rows_sent: 2 }],
     first: {
       time,
       user: 'shop',
@@ -180,6 +197,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: 'CEF',
     records: 3,
+    others: [{ event_class: 101 }, { event_class: 102 }],
     first: {
       time: '2026-11-10T05:00:00.000Z',
       priority: 34,
@@ -187,7 +205,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
       version: 0,
       vendor: 'Vendor',
       product: 'prod\\|uct',
-      product_version: 1.5,
+      product_version: '1.5',
       event_class: 100,
       name: 'worm stopped',
       severity: 10,
@@ -198,13 +216,14 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     text: lines((i) => `Nov 10 05:00:00 fw1 LEEF:1.0|Vendor|product|1.5|login|src=10.0.0.${i}\tusrName=a`),
     title: 'LEEF',
     records: 3,
+    others: [{ attributes: 'src=10.0.0.1\tusrName=a' }, { attributes: 'src=10.0.0.2\tusrName=a' }],
     first: {
       time: '2026-11-10T05:00:00.000Z',
       host: 'fw1',
-      version: 1,
+      version: '1.0',
       vendor: 'Vendor',
       product: 'product',
-      product_version: 1.5,
+      product_version: '1.5',
       event_id: 'login',
       attributes: 'src=10.0.0.0\tusrName=a',
     },
@@ -213,6 +232,10 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     text: lines((i) => `[2026-11-28 05:00:00] production.ERROR: order ${i}\n[stacktrace]\n#0 {main}`),
     title: 'Laravel',
     records: 3,
+    others: [
+      { message: 'order 1\n[stacktrace]\n#0 {main}' },
+      { message: 'order 2\n[stacktrace]\n#0 {main}' },
+    ],
     first: {
       time: wholeSecond,
       environment: 'production',
@@ -224,6 +247,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     text: lines((i) => `[28-Nov-2026 05:00:00 UTC] PHP Fatal error:  no ${i}\nStack trace:\n#0 {main}`),
     title: "PHP's error log",
     records: 3,
+    others: [{ message: 'no 1\nStack trace:\n#0 {main}' }, { message: 'no 2\nStack trace:\n#0 {main}' }],
     first: { time: wholeSecond, level: 'Fatal error', message: 'no 0\nStack trace:\n#0 {main}' },
   },
   rails: {
@@ -233,6 +257,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: 'Rails',
     records: 3,
+    others: [{ remote_addr: '10.0.0.1' }, { remote_addr: '10.0.0.2' }],
     first: {
       time: wholeSecond,
       method: 'GET',
@@ -247,12 +272,14 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     text: lines((i) => `info: Shop.Order[14]\n      order ${i}`),
     title: ".NET's console log",
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: { level: 'info', logger: 'Shop.Order', event_id: 14, message: 'order 0' },
   },
   uvicorn: {
     text: lines((i) => `INFO:     10.0.0.4:415${i} - "GET /a HTTP/1.1" 404 Not Found`),
     title: 'uvicorn',
     records: 3,
+    others: [{ remote_port: 4151 }, { remote_port: 4152 }],
     first: {
       level: 'INFO',
       remote_addr: '10.0.0.4',
@@ -269,6 +296,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: 'VPC flow log',
     records: 3,
+    others: [{ srcport: 471 }, { srcport: 472 }],
     first: {
       time: wholeSecond,
       version: 2,
@@ -293,6 +321,7 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: 'combined access log',
     records: 3,
+    others: [{ request_count: 1 }, { request_count: 2 }],
     first: {
       time: wholeSecond,
       remote_addr: '10.0.0.4',
@@ -317,30 +346,49 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: "journald's export",
     records: 3,
+    others: [{}, {}],
     first: { time, level: 6, program: 'sshd', pid: 12, message: 'a=b c' },
   },
   kernel: {
     text: lines((i) => `[    ${i}.599468] usb 1-1: new device`),
     title: "the kernel's messages",
     records: 3,
+    others: [{ uptime: 1.599468 }, { uptime: 2.599468 }],
     first: { uptime: 0.599468, message: 'usb 1-1: new device' },
   },
   log4net: {
     text: lines((i) => `2026-11-28 05:00:00,250 [${5 + i}] INFO  Shop.Order [(null)] - started`),
     title: 'lines that begin with a time',
     records: 3,
+    others: [{ thread: 6 }, { thread: 7 }],
     first: { time, thread: 5, level: 'INFO', logger: 'Shop.Order', context: '(null)', message: 'started' },
   },
   'semicolons without a header': {
     text: lines((i) => `28.11.2026;05:00:0${i};41,5;Text`),
     title: 'lines that begin with a time',
     records: 3,
+    others: [{ time: '2026-11-28T05:00:01.000Z' }, { time: '2026-11-28T05:00:02.000Z' }],
     first: { time: wholeSecond, message: '41,5;Text' },
+  },
+  'kernel with dates': {
+    text: lines((i) => `[Sat Nov 28 05:00:0${i} 2026] usb 1-1: new device`),
+    title: 'lines that begin with a time',
+    records: 3,
+    others: [{ time: '2026-11-28T05:00:01.000Z' }, { time: '2026-11-28T05:00:02.000Z' }],
+    first: { time: wholeSecond, logger: 'usb 1-1', message: 'new device' },
+  },
+  'kernel with full times': {
+    text: lines((i) => `2026-11-28T05:00:0${i},250000+00:00 usb 1-1: new device`),
+    title: 'lines that begin with a time',
+    records: 3,
+    others: [{ time: '2026-11-28T05:00:01.250Z' }, { time: '2026-11-28T05:00:02.250Z' }],
+    first: { time, logger: 'usb 1-1', message: 'new device' },
   },
   'mostly json': {
     text: lines((i) => (i === 1 ? 'Listening on port 8080' : JSON.stringify({ time, msg: 'a', n: i }))),
     title: 'JSON lines',
     records: 2,
+    others: [{ n: 2 }],
     first: { time, message: 'a', n: 0 },
   },
 };
@@ -364,6 +412,7 @@ export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'Docker: JSON lines',
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: { time, stream: 'stdout', ...logged, attrs_tag: 'web' },
   },
   'docker with json and a text': {
@@ -374,34 +423,47 @@ export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: 'Docker: JSON lines',
     records: 3,
+    others: [
+      { message: 'order 1', logged_at: '2026-11-28T05:00:00.100Z', level: 'info' },
+      { message: 'order 2', logged_at: '2026-11-28T05:00:00.100Z', level: 'info' },
+    ],
     first: { time, stream: 'stdout', message: 'Listening' },
   },
   'docker with parts of a line': {
     text: json((i) => ({ log: ['one ', 'line\n', 'another\n'][i], stream: 'stderr', time })),
     title: 'Docker: lines of text',
     records: 2,
+    others: [{ message: 'another' }],
     first: { time, stream: 'stderr', message: 'one line' },
   },
   'cri with json': {
     text: lines((i) => `${time} stdout F ${JSON.stringify(order(i))}`),
     title: 'CRI: JSON lines',
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: { time, stream: 'stdout', ...logged },
   },
   'cri with logfmt': {
     text: lines((i) => `${time} stdout F level=info msg="order ${i}" n=${i}`),
     title: 'CRI: logfmt',
     records: 3,
+    others: [
+      { message: 'order 1', n: 1 },
+      { message: 'order 2', n: 2 },
+    ],
     first: { time, stream: 'stdout', level: 'info', message: 'order 0', n: 0 },
   },
   'cri with traces, between lines of the other stream': {
-    text: lines((i) =>
-      trace(i)
-        .flatMap((line) => [`${time} stderr F ${line}`, `${time} stdout F ${trace(i)[0]!}`])
-        .join('\n'),
-    ),
+    text: `${trace(0)
+      .flatMap((line) => [`${time} stderr F ${line}`, `${time} stdout F ${trace(1)[0]!}`])
+      .slice(0, -1)
+      .join('\n')}\n`,
     title: 'CRI: lines that begin with a time',
-    records: 12,
+    records: 3,
+    others: [
+      { stream: 'stdout', message: 'failed 1' },
+      { stream: 'stdout', message: 'failed 1' },
+    ],
     first: {
       time,
       stream: 'stderr',
@@ -418,24 +480,28 @@ export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
     text: `${time} stdout P one \n${time} stdout F line\n${time} stdout F another\n`,
     title: 'CRI: lines of text',
     records: 2,
+    others: [{ message: 'another' }],
     first: { time, stream: 'stdout', message: 'one line' },
   },
   'an array over lines': {
     text: JSON.stringify([0, 1, 2].map(order), null, 1),
     title: 'JSON values',
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: { time: logged.logged_at, level: 'info', message: 'order 0' },
   },
   'objects over lines': {
     text: [0, 1, 2].map((i) => JSON.stringify(order(i), null, 2)).join('\n'),
     title: 'JSON values',
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: { time: logged.logged_at, level: 'info', message: 'order 0' },
   },
   'objects on one line': {
     text: `${[0, 1, 2].map((i) => JSON.stringify(order(i))).join(' ')}\n`,
     title: 'JSON values',
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: { time: logged.logged_at, level: 'info', message: 'order 0' },
   },
   cloudtrail: {
@@ -444,7 +510,8 @@ export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
     }),
     title: 'JSON values',
     records: 3,
-    first: { time, event_version: 1.08, size: 0 },
+    others: [{ size: 1 }, { size: 2 }],
+    first: { time, event_version: '1.08', size: 0 },
   },
   otlp: {
     text: json((i) => ({
@@ -472,6 +539,7 @@ export const wrappedFormats: Readonly<Record<string, NamedFormat>> = {
     })),
     title: "OpenTelemetry's log records",
     records: 3,
+    others: [{ message: 'order 1' }, { message: 'order 2' }],
     first: {
       time,
       level: 'ERROR',
@@ -492,25 +560,57 @@ export const tableFormats: Readonly<Record<string, NamedFormat>> = {
     text: `Datum;Uhrzeit;Wert;Text\n${lines((i) => `28.11.2026;05:00:00;17,${i + 1};"a;b"`)}`,
     title: 'table with a header',
     records: 3,
+    others: [{ wert: 17.2 }, { wert: 17.3 }],
     first: { time: wholeSecond, wert: 17.1, text: 'a;b' },
   },
   iis: {
     text: `#Software: IIS\n#Fields: date time cs-method sc-status cs(Referer)\n${lines((i) => `2026-11-28 05:00:00 GET 20${i} -`)}`,
     title: 'W3C extended log',
     records: 3,
+    others: [{ sc_status: 201 }, { sc_status: 202 }],
     first: { time: wholeSecond, cs_method: 'GET', sc_status: 200 },
   },
   cloudfront: {
     text: `#Version: 1.0\n#Fields: date time sc-bytes x-edge-location\n${lines((i) => `2026-11-28\t05:00:00\t${i + 7}\tLAX1`)}`,
     title: 'W3C extended log',
     records: 3,
+    others: [{ sc_bytes: 8 }, { sc_bytes: 9 }],
     first: { time: wholeSecond, sc_bytes: 7, x_edge_location: 'LAX1' },
   },
   zeek: {
     text: `#separator \\x09\n#unset_field\t-\n#fields\tts\tuid\torig_bytes\n${lines((i) => `${seconds}\tC${i}\t${i === 1 ? '-' : '40'}`)}`,
     title: "Zeek's log",
     records: 3,
+    others: [{ uid: 'C1', orig_bytes: undefined }, { uid: 'C2' }],
     first: { time, uid: 'C0', orig_bytes: 40 },
+  },
+  'vpc flow with a header': {
+    text: `version interface-id srcaddr dstport start action\n${lines((i) => `2 eni-12 10.0.0.${i} 80 1795842000 ACCEPT`)}`,
+    title: 'table with a header',
+    records: 3,
+    others: [{ srcaddr: '10.0.0.1' }, { srcaddr: '10.0.0.2' }],
+    first: {
+      time: wholeSecond,
+      version: 2,
+      interface_id: 'eni-12',
+      srcaddr: '10.0.0.0',
+      dstport: 80,
+      action: 'ACCEPT',
+    },
+  },
+  'events of windows, without the name of the last column': {
+    text: `Level,Date and Time,Source,Event ID,Task Category\r\n${lines((i) => `Error,11/28/2026 5:00:00 AM,Disk,${i + 7},None,"The device ""D:""\r\nfailed"\r`)}`,
+    title: 'table with a header',
+    records: 3,
+    others: [{ event_id: 8 }, { event_id: 9 }],
+    first: {
+      time: wholeSecond,
+      level: 'Error',
+      source: 'Disk',
+      event_id: 7,
+      task_category: 'None',
+      message: 'The device "D:"\r\nfailed',
+    },
   },
   'postgresql csvlog': {
     text: lines(
@@ -520,6 +620,7 @@ export const tableFormats: Readonly<Record<string, NamedFormat>> = {
     ),
     title: "PostgreSQL's csvlog",
     records: 3,
+    others: [{ session_line_num: 1 }, { session_line_num: 2 }],
     first: {
       time,
       user: 'shop',

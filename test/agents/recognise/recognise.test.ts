@@ -165,7 +165,7 @@ describe('recognised formats', () => {
       [
         'table with a header',
         1,
-        1,
+        0,
         'time:01/02/2006 3:04:05 PM level source event_id:int task_category message',
       ],
     ]);
@@ -221,17 +221,22 @@ describe('recognised formats', () => {
   it.each([
     ['"1.9"', '"1.10"', 'string', '1.10'],
     ['"8.0"', '"8.1"', 'string', '8.0'],
-    ['"1.9"', '"1.11"', 'float', undefined],
+    ['"1.9"', '"1.11"', 'string', undefined],
     ['1.9', '1.10', 'float', undefined],
     ['"01001"', '"1002"', 'string', undefined],
     ['"1001"', '"1002"', 'int', undefined],
     ['"-"', '"0.50"', 'string', '0.50'],
-    ['"-"', '"0.5"', 'float', undefined],
+    ['"-"', '"0.5"', 'string', undefined],
     ['"x"', '"8.0"', 'string', undefined],
   ])('keep quoted numbers as text if a float would not give them back: %s, %s', (a, b, type, unlike) => {
     const { candidate } = recognised(`{"n":1,"version":${a}}\n{"n":2,"version":${b}}\n`);
     const field = candidate.fields.find(({ name }) => name === 'version')!;
     expect([field.type, field.unlikeFloat]).toEqual([type, unlike]);
+  });
+
+  it('read other quoted decimals as numbers if a float gives them back', () => {
+    const { candidate } = recognised('{"n":1,"size":"1.9"}\n{"n":2,"size":"1.11"}\n');
+    expect(candidate.fields.find(({ name }) => name === 'size')!.type).toBe('float');
   });
 
   it('say if dates do not distinguish the day from the month', () => {
@@ -263,6 +268,7 @@ describe('recognised formats', () => {
   it('list the lines that do not match', () => {
     const trial = recognised(`${logs['json']!.repeat(20)}panic: out of memory\n`);
     expect(trial).toMatchObject({ lines: 41, unmatchedLines: 1, records: 40 });
+    expect(trial.definition.file?.otherwise).toBe('msg');
     expect(trial.unmatched).toEqual([
       {
         path: 'log',
@@ -270,6 +276,31 @@ describe('recognised formats', () => {
         reason: expect.stringContaining('not a JSON object') as string,
       },
     ]);
+  });
+});
+
+describe('lines of no record', () => {
+  const access = '10.0.0.4 - - [28/Nov/2026:05:00:00 +0000] "GET / HTTP/1.1" 200 5\n'.repeat(9);
+
+  it('get a field for their text where the format has none', () => {
+    const trial = recognised(`${access}worker exited\n`);
+    expect(trial).toMatchObject({ lines: 10, unmatchedLines: 1, records: 9 });
+    expect(trial.definition.file?.otherwise).toBe('message');
+    expect(fieldsOf(trial)).toMatch(/ message$/);
+  });
+
+  it('are skipped if they are comments, and are then not counted', () => {
+    const trial = recognised(`# comment\n${access}# comment\n`);
+    expect(trial).toMatchObject({ lines: 9, skippedLines: 2, unmatchedLines: 0, records: 9 });
+    expect(trial.definition.file).toMatchObject({ skip: '^#', otherwise: undefined });
+    const both = recognised(`# comment\n${access}worker exited\n`);
+    expect(both).toMatchObject({ lines: 10, skippedLines: 1, unmatchedLines: 1, records: 9 });
+    expect(both.definition.file).toMatchObject({ skip: '^#', otherwise: 'message' });
+  });
+
+  it('are not skipped if records begin like comments', () => {
+    const trial = recognised('# 1 is a number\n# 2 too\ntext\n');
+    expect(trial).toMatchObject({ lines: 3, skippedLines: 0, records: 3 });
   });
 });
 

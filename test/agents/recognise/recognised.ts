@@ -1,5 +1,6 @@
 import { recognise } from '../../../agents/recognise/recognise.js';
-import type { LogSample, Trial } from '../../../agents/recognise/trial.js';
+import type { LogSample } from '../../../agents/recognise/log-sample.js';
+import type { Trial } from '../../../agents/recognise/trial.js';
 
 /** The time at which the lines of samples were written. */
 export const writtenMs = Date.UTC(2026, 10, 20);
@@ -32,13 +33,20 @@ export function fieldsOf({ definition }: Trial): string {
     .join(' ');
 }
 
-/** The first record without its nulls; times in ISO 8601. */
-export function firstOf({ definition, first }: Trial): Record<string, unknown> {
-  const values = definition.fields.map(({ name, type }, i): [string, unknown] => {
-    const value = first[0]![i]!;
-    if (value === null) return [name, null];
-    if (type === 'time') return [name, new Date(Number(value)).toISOString()];
-    return [name, typeof value === 'bigint' ? Number(value) : value];
+/** The first records without their nulls; times in ISO 8601. */
+export function recordsOf({ definition, first }: Trial): Record<string, unknown>[] {
+  return first.map((record) => {
+    const values = definition.fields.map(({ name, type }, i): [string, unknown] => {
+      const value = record[i]!;
+      if (value === null) return [name, null];
+      if (type === 'time') return [name, new Date(Number(value)).toISOString()];
+      return [name, typeof value === 'bigint' ? Number(value) : value];
+    });
+    return Object.fromEntries(values.filter(([, value]) => value !== null));
   });
-  return Object.fromEntries(values.filter(([, value]) => value !== null));
+}
+
+/** The first record, as `recordsOf` gives it. */
+export function firstOf(trial: Trial): Record<string, unknown> {
+  return recordsOf(trial)[0]!;
 }
