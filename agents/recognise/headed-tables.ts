@@ -42,8 +42,11 @@ export function headedCandidate(
     const known = names.nameFor(name);
     const type = typeOfField(known, numbers);
     // In a W3C log, a dash is null.
-    const isText = format !== 'w3c' && texts.includes('-');
-    fields.push({ name: known, type: isText ? 'string' : type, source: name });
+    const hasDash = format !== 'w3c' && type !== 'string' && texts.includes('-');
+    const part = partOf(name);
+    if (!hasDash) fields.push({ name: known, type, source: name });
+    else if (hasComma) fields.push({ name: known, type: 'string', source: name });
+    else fields.push({ name: known, type, template: `{{if ne ${part} "-"}}{{${part}}}{{end}}` });
   });
   const keys: (readonly [string, string])[] = [];
   if (format === 'csv' && separator !== ',') keys.push(['separator', `'${separator}'`]);

@@ -159,7 +159,36 @@ export const knownShapes: readonly LineShape[] = [
   },
   {
     title: 'Redis',
-    regex: String.raw`^(?P<pid>\d+):(?P<role>[XCSM]) (?P<time>\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2}\.\d+) (?P<level>[.*#-]) ${rest}`,
+    // The logo continues the first record.
+    start: String.raw`^\d+:[XCSM] \d`,
+    regex: String.raw`(?s)^(?P<pid>\d+):(?P<role>[XCSM]) (?P<time>\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2}\.\d+) (?P<level>[.*#-]) ${rest}`,
+  },
+  {
+    title: 'ClickHouse',
+    start: String.raw`^\d{4}\.\d{2}\.\d{2} \d{2}:\d{2}:\d{2}`,
+    regex:
+      String.raw`(?s)^(?P<time>\d{4}\.\d{2}\.\d{2} \d{2}:\d{2}:\d{2}(?:\.\d+)?) \[ (?P<thread>\d+) \] \{(?P<query_id>[^}]*)\} ` +
+      `<(?P<level>\\w+)> (?P<logger>[^:]+): ${rest}`,
+  },
+  {
+    title: 'Kafka',
+    start: String.raw`^\[\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2},\d{3}\] [A-Z]`,
+    regex:
+      String.raw`(?s)^\[(?P<time>\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2},\d{3})\] (?P<level>[A-Z]+) +(?P<message>.*?)` +
+      String.raw` \((?P<logger>[\w.$-]+)\)(?:\n(?P<trace>.*))?$`,
+  },
+  {
+    title: "MongoDB's text",
+    regex: `^(?P<time>${iso}) (?P<level>[DIWEF]\\d?) +(?P<component>[A-Z_]+|-) +\\[(?P<context>[^\\]]*)\\] ${rest}`,
+  },
+  {
+    title: 'Nagios',
+    regex: String.raw`^\[(?P<time>\d{9,10})\] (?:(?P<type>[A-Z][A-Z ]+[A-Z]): )?${rest}`,
+    needs: 'type',
+  },
+  {
+    title: "Django's development server",
+    regex: String.raw`^\[(?P<time>\d{2}/[A-Z][a-z]{2}/\d{4} \d{2}:\d{2}:\d{2})\] "${request}" (?P<status>\d{3}) (?P<bytes>\d+)$`,
   },
   {
     title: 'Squid access log',

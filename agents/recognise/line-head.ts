@@ -219,7 +219,7 @@ function wordsBefore(
     const texts = partTexts(`^${regex}(?P<next>\\S+)[ \\t]+${behind}`, lines).texts.get('next')!;
     const isBracketed = texts.every((text) => /^\[[^\]]*\]$/.test(text));
     const inside = isBracketed ? texts.map((text) => text.slice(1, -1)) : texts;
-    const name = names.take(nameOfPart('word', inside));
+    const name = names.take(nameOfPart(isBracketed ? 'bracket' : 'word', inside));
     regex += isBracketed ? `\\[(?P<${name}>[^\\]\\s]*)\\] +` : `(?P<${name}>\\S+) +`;
   }
   return { regex };

@@ -149,7 +149,9 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
       if (type !== 'string') regex = withoutDashes(regex, name, texts);
       fields.push({ name, type });
     } else {
-      const field = timeFieldOfTexts(name, texts, found.texts.get('time_ms'), writtenMs);
+      const said = texts.filter((text) => text !== '-');
+      const field = timeFieldOfTexts(name, said, found.texts.get('time_ms'), writtenMs);
+      if (field !== undefined) regex = withoutDashes(regex, name, texts);
       if (field === undefined && name === 'time') return [];
       fields.push(field ?? { name, type: 'string' });
     }

@@ -384,6 +384,117 @@ export const textFormats: Readonly<Record<string, NamedFormat>> = {
     others: [{ time: '2026-11-28T05:00:01.250Z' }, { time: '2026-11-28T05:00:02.250Z' }],
     first: { time, logger: 'usb 1-1', message: 'new device' },
   },
+  redis: {
+    text: `${lines((i) => `1:M 28 Nov 2026 05:00:0${i}.250 * Ready ${i}`)}  _._\n1:signal-handler (1795842003) Received SIGTERM\n`,
+    title: 'Redis',
+    records: 3,
+    others: [
+      { time: '2026-11-28T05:00:01.250Z', message: 'Ready 1' },
+      {
+        time: '2026-11-28T05:00:02.250Z',
+        message: 'Ready 2\n  _._\n1:signal-handler (1795842003) Received SIGTERM',
+      },
+    ],
+    first: { time, pid: 1, role: 'M', level: '*', message: 'Ready 0' },
+  },
+  clickhouse: {
+    text: lines(
+      (i) =>
+        `2026.11.28 05:00:00.250000 [ 7${i} ] {${i === 1 ? 'b4c1' : ''}} <Error> executeQuery: Code: 60\n\n1. main`,
+    ),
+    title: 'ClickHouse',
+    records: 3,
+    others: [{ thread: 71, query_id: 'b4c1' }, { thread: 72 }],
+    first: {
+      time,
+      thread: 70,
+      query_id: '',
+      level: 'Error',
+      logger: 'executeQuery',
+      message: 'Code: 60\n\n1. main',
+    },
+  },
+  kafka: {
+    text: lines(
+      (i) =>
+        `[2026-11-28 05:00:00,250] WARN [Broker ${i}]: late (x) (kafka.server.Log)${i === 1 ? '\njava.io.IOException\n\tat a.b(C.java:1)' : ''}`,
+    ),
+    title: 'Kafka',
+    records: 3,
+    others: [
+      { message: '[Broker 1]: late (x)', trace: 'java.io.IOException\n\tat a.b(C.java:1)' },
+      { message: '[Broker 2]: late (x)' },
+    ],
+    first: { time, level: 'WARN', message: '[Broker 0]: late (x)', logger: 'kafka.server.Log' },
+  },
+  "mongodb's text": {
+    text: lines((i) => `2026-11-28T05:00:00.250+0000 I ${i === 1 ? '-       ' : 'NETWORK '} [conn${i}] end`),
+    title: "MongoDB's text",
+    records: 3,
+    others: [{ component: '-', context: 'conn1' }, { context: 'conn2' }],
+    first: { time, level: 'I', component: 'NETWORK', context: 'conn0', message: 'end' },
+  },
+  nagios: {
+    text: lines(
+      (i) => `[179584200${i}] ${i === 2 ? 'Warning: code 127' : `SERVICE ALERT: web${i};HTTP;CRITICAL`}`,
+    ),
+    title: 'Nagios',
+    records: 3,
+    others: [
+      { time: '2026-11-28T05:00:01.000Z', message: 'web1;HTTP;CRITICAL' },
+      { time: '2026-11-28T05:00:02.000Z', type: undefined, message: 'Warning: code 127' },
+    ],
+    first: { time: wholeSecond, type: 'SERVICE ALERT', message: 'web0;HTTP;CRITICAL' },
+  },
+  'the development server of django': {
+    text: lines((i) => `[28/Nov/2026 05:00:0${i}] "GET /admin/${i} HTTP/1.1" 30${i} 59`),
+    title: "Django's development server",
+    records: 3,
+    others: [
+      { time: '2026-11-28T05:00:01.000Z', path: '/admin/1', status: 301 },
+      { time: '2026-11-28T05:00:02.000Z', path: '/admin/2', status: 302 },
+    ],
+    first: {
+      time: wholeSecond,
+      method: 'GET',
+      path: '/admin/0',
+      protocol: 'HTTP/1.1',
+      status: 300,
+      bytes: 59,
+    },
+  },
+  cassandra: {
+    text: lines(
+      (i) => `INFO  [${i === 0 ? 'main' : `Flush:${i}`}] 2026-11-28 05:00:00,250 Lib.java:18${i} - Unable`,
+    ),
+    title: 'lines that begin with a time',
+    records: 3,
+    others: [
+      { thread: 'Flush:1', caller: 'Lib.java:181' },
+      { thread: 'Flush:2', caller: 'Lib.java:182' },
+    ],
+    first: { time, level: 'INFO', thread: 'main', caller: 'Lib.java:180', message: 'Unable' },
+  },
+  'syslog of rfc 5424 with a missing time': {
+    text: lines((i) => `<34>1 ${i === 2 ? '-' : time} web1 su ${i === 1 ? '-' : '12'} - - failed ${i}`),
+    title: 'syslog (RFC 5424)',
+    records: 3,
+    others: [
+      { pid: undefined, message: 'failed 1' },
+      { time: undefined, message: 'failed 2' },
+    ],
+    first: {
+      time,
+      priority: 34,
+      version: 1,
+      host: 'web1',
+      program: 'su',
+      pid: 12,
+      msgid: '-',
+      structured_data: '-',
+      message: 'failed 0',
+    },
+  },
   'mostly json': {
     text: lines((i) => (i === 1 ? 'Listening on port 8080' : JSON.stringify({ time, msg: 'a', n: i }))),
     title: 'JSON lines',
@@ -585,10 +696,10 @@ export const tableFormats: Readonly<Record<string, NamedFormat>> = {
     first: { time, uid: 'C0', orig_bytes: 40 },
   },
   'vpc flow with a header': {
-    text: `version interface-id srcaddr dstport start action\n${lines((i) => `2 eni-12 10.0.0.${i} 80 1795842000 ACCEPT`)}`,
+    text: `version interface-id srcaddr dstport start action\n${lines((i) => `2 eni-12 10.0.0.${i} ${i === 1 ? '-' : 80} 1795842000 ACCEPT`)}`,
     title: 'table with a header',
     records: 3,
-    others: [{ srcaddr: '10.0.0.1' }, { srcaddr: '10.0.0.2' }],
+    others: [{ srcaddr: '10.0.0.1', dstport: undefined }, { srcaddr: '10.0.0.2' }],
     first: {
       time: wholeSecond,
       version: 2,

@@ -37,7 +37,7 @@ const expected: Readonly<Record<string, readonly [title: string, records: number
   auditd: ["Linux's audit log", 2, 'time:unix type serial:int message'],
   pybasic: ["Python's logging without times", 2, 'level logger message'],
   rsyslog: ['syslog with full times', 3, 'time:rfc3339 host program pid:int message'],
-  tracelevel: ['lines that begin with a time', 2, `time:${plainTime} level word caller message`],
+  tracelevel: ['lines that begin with a time', 2, `time:${plainTime} level thread caller message`],
   combined: ['combined access log', 6, `time:common ${access} referer user_agent`],
   common: ['common access log', 2, `time:common ${access}`],
   vhost: ['combined access log', 2, `time:common vhost port:int ${access} referer user_agent`],
