@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from '../cli/process.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
 
 /** An agent whose records are numbers, so that lost or repeated records are noticed at once. */
 const agentFile = `fields:
@@ -54,19 +55,50 @@ export interface Served {
   readonly process: Running;
   /** The answer to a query on the agent `numbers`. Fails unless it is a complete 200. */
   ask(query: string): Promise<Numbered[]>;
+  /** The same with whole records of any agent. */
+  records(agent: string, query: string): Promise<ReturnType<typeof recordsOf>>;
 }
 
 export async function serveNumbers(folder: string): Promise<Served> {
   const port = await freePort();
   const process = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
   await process.shows('serving ');
-  const ask = async (query: string): Promise<Numbered[]> => {
-    const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/numbers?${query}`);
+  const records: Served['records'] = async (agent, query) => {
+    const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/${agent}?${query}`);
     const text = await response.text();
-    if (response.status !== 200) throw new Error(`${response.status} for ${query}: ${text}`);
-    return recordsOf(text).map((record) => ({ cursor: String(record._cursor), n: Number(record.n) }));
+    if (response.status !== 200) throw new Error(`${response.status} for ${agent}?${query}: ${text}`);
+    return recordsOf(text);
   };
-  return { process, ask };
+  const ask = async (query: string): Promise<Numbered[]> =>
+    (await records('numbers', query)).map(({ _cursor, n }) => ({ cursor: String(_cursor), n: Number(n) }));
+  return { process, ask, records };
+}
+
+interface CollectedFile {
+  readonly path: string;
+  readonly role: string;
+  readonly offset: number;
+  readonly lagBytes: number;
+}
+
+/** The server closes a removed log after a minute without new lines. Only then is it decided what a compressed copy of it has. */
+const readMs = 180_000;
+
+/** Waits until the server has read every file of a folder to its end, and every file that is gone. */
+export async function allRead(folder: string, agent = 'numbers', logs = 'logs'): Promise<void> {
+  const isRead = ({ path, role, offset, lagBytes }: CollectedFile): boolean => {
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    return role === 'done' || (lagBytes === 0 && (role === 'follow' ? offset >= bytes : bytes === 0));
+  };
+  const areAllRead = async (): Promise<boolean> => {
+    await delay(1000);
+    const { stdout } = await run(folder, ['stats', agent, '--json']);
+    const { files } = (JSON.parse(stdout) as { collecting: { files: CollectedFile[] } }).collecting;
+    const names = readdirSync(join(folder, logs), { recursive: true, encoding: 'utf8' });
+    const paths = names.map((name) => join(folder, logs, name)).filter((path) => statSync(path).isFile());
+    return files.every(isRead) && paths.every((each) => files.some(({ path }) => path === each));
+  };
+  await until(areAllRead, `every file in ${logs} is read`, readMs);
 }
 
 /** Time limit of one answer on a busy machine; the query timeout itself is 10 s in one of the tests. */
