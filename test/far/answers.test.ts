@@ -236,6 +236,28 @@ function testsOn(start: () => Promise<Bed>): void {
     await store.close();
   });
 
+  it('are not all read for a count that is refused', async () => {
+    const store = await FarStore.open(tier, strangeSchema);
+    const [loads, rows] = [6, 5000];
+    // So long that a page has few of them.
+    const text = 'm'.repeat(2000);
+    for (let i = 0; i < loads; i++)
+      await store.load(
+        Array.from({ length: rows }, (_, row) => [BigInt(i * rows + row), 0n, 0, '', text, 0n]),
+      );
+    await store.store.shipFar();
+    const { asked } = tier.transport;
+    asked.length = 0;
+    // 10,000 buckets are in the first third of the rows. The next page of each shard is asked for ahead.
+    const query = { predicates: [], time: { field: 0, buckets: steps(1) }, values: { field: 4, top: 1 } };
+    await expect(store.store.count(query)).rejects.toMatchObject({ bound: 'buckets' });
+    const pages = asked.flatMap(({ sql }) => /SELECT _cursor.* LIMIT (\d+)/.exec(sql)?.[1] ?? []).map(Number);
+    const read = pages.reduce((sum, page) => sum + page, 0);
+    expect(read).toBeGreaterThan(10_000);
+    expect(read).toBeLessThan(loads * rows);
+    await store.close();
+  });
+
   it('are not asked to warm up where the newest records are far', async () => {
     const store = await FarStore.open(tier, strangeSchema);
     await store.load(Array.from({ length: 10 }, (_, i) => [BigInt(i), BigInt(i), 0, `${i}`, '', 0n]));

@@ -133,6 +133,25 @@ it('a client that comes while a scan is open joins it, unless a scan of its own 
   followers.stop();
 });
 
+it('a client gets what others were sent while its scan began', async () => {
+  await add(5);
+  const { followers } = followersOf(store);
+  const ahead = follow(followers, store, {}, first);
+  await settled([ahead], have(ahead, 5));
+  const { scanAdded } = store;
+  store.scanAdded = async (...asked) => {
+    const begun = await scanAdded(...asked);
+    if (asked[1] === null) {
+      await add(1);
+      await settled([ahead], have(ahead, 6));
+    }
+    return begun;
+  };
+  const behind = follow(followers, store, {}, ahead.ids[2]);
+  await settled([ahead, behind], have(behind, 3));
+  expect(behind.ids).toEqual(ahead.ids.slice(3));
+});
+
 it('a client that takes nothing neither holds up the others nor loses or repeats anything', async () => {
   await add(many, recordBytes);
   const { followers } = followersOf(store);

@@ -325,12 +325,16 @@ describe('a count with too many results', () => {
     { name: 'name', type: 'string' },
   ]);
 
-  function spread(rows: number, distinct: number, stepMs: number): Dataset {
+  function spread(rows: number, distinct: number, stepMs: number, first = 0): Dataset {
     return {
       schema: wide,
       records: Array.from({ length: rows }, (_, i) => ({
         position: { partition: 482136, ordinal: i + 1 },
-        values: [BigInt(1_735_689_600_000 + i * stepMs), BigInt(i % distinct), `name ${i % distinct}`],
+        values: [
+          BigInt(1_735_689_600_000 + (first + i) * stepMs),
+          BigInt(i % distinct),
+          `name ${i % distinct}`,
+        ],
       })),
     };
   }
@@ -379,6 +383,24 @@ describe('a count with too many results', () => {
       const opened = snapshot.rowGroups.filter((rowGroup) => rowGroup.opens > 0).length;
       expect(opened).toBeGreaterThanOrEqual(3);
       expect(opened).toBeLessThanOrEqual(3 + 2 * 2 + 1);
+    }
+  });
+
+  it('of several agents ends at the bound that they reach together', async () => {
+    const layout = { seed: 1, segments: 1, rowGroupRows: 500, statistics: 'exact' } as const;
+    const query = { predicates: [], time: { field: 0, buckets: steps(1000) } };
+    for (const by of [undefined, workers]) {
+      const snapshots = [0, 6000, 12_000].map((first) => makeSnapshot(spread(6000, 3, 1000, first), layout));
+      const parts = snapshots.map((snapshot) => ({ snapshot, query }));
+      const counting = countParts(parts, { workers: by, inlineBytesMax: 0 });
+      await expect(counting).rejects.toMatchObject({ bound: 'buckets' });
+      const [first, second, third] = snapshots.map(
+        ({ rowGroups }) => rowGroups.filter(({ opens }) => opens > 0).length,
+      );
+      // 10,000 buckets are in the twelve row groups of the first agent and the first eight of the second.
+      expect([first, third]).toEqual([12, 0]);
+      expect(second).toBeGreaterThanOrEqual(8);
+      expect(second).toBeLessThanOrEqual(9 + 2 * 2 + 1);
     }
   });
 
