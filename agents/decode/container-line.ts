@@ -94,6 +94,22 @@ export class ContainerLine implements GivenParts {
     return { bytes, start, end: hasReturn ? end - 1 : end };
   }
 
+  /** Lines of this format with another text in place of that of the line that was read last. */
+  withText(text: Uint8Array): Uint8Array {
+    const { sources, starts, ends, kinds } = this.line;
+    const value = (i: number): string => bytesText(sources[i]!, starts[i]!, ends[i]!);
+    const whole = bytesText(text, 0, text.length);
+    const head = `${value(time)} ${value(stream)} F `;
+    if (this.format === 'cri') return Buffer.from(head + whole.replaceAll('\n', `\n${head}`));
+    const attrs = this.names.slice(keys.length).flatMap((name, i) => {
+      const at = keys.length + i;
+      return kinds[at] === Kind.absent ? [] : [[name.slice(attributePrefix.length), value(at)]];
+    });
+    const fixed = { log: `${whole}\n`, stream: value(stream), time: value(time) };
+    const all = attrs.length === 0 ? fixed : { ...fixed, attrs: Object.fromEntries(attrs) as unknown };
+    return Buffer.from(JSON.stringify(all));
+  }
+
   /** The time of the line that was read last, in milliseconds since the epoch; NaN where it can't be read. */
   timeMs(): number {
     const { sources, starts, ends } = this.line;

@@ -204,9 +204,10 @@ export class ContainerDecoder extends OuterDecoder<RecordTextDecoder> {
     if (problem === blankLine) return;
     if (problem !== null) return reject(problem, start, end, this.lines.kept({ ...lines[0]!, end }));
     const text = isRead ? this.records.line.text() : this.#join(lines);
-    this.lines.decodeText(text, builder, (reason, kept) =>
-      reject(reason, start, end, this.lines.masks === true ? kept : linesApart(lines)),
-    );
+    this.lines.decodeText(text, builder, (reason, kept) => {
+      const isMasked = this.lines.masks === true && kept !== undefined;
+      reject(reason, start, end, isMasked ? this.records.line.withText(kept) : linesApart(lines));
+    });
   }
 
   #countNuls({ bytes, start, end }: TextRange): void {

@@ -24,7 +24,8 @@ import {
   type ValueCounters,
 } from './value-writer.js';
 import type { Written } from '../definition/timestamp.js';
-import { lineEndIn } from './encodings.js';
+import { lineEndIn, reencoded } from './encodings.js';
+import { rowEnd } from './table-headers.js';
 import { continuationReason, RejectedLines, type RejectedPlaces } from './rejected-lines.js';
 
 /** How the lines of one agent are decoded. */
@@ -249,7 +250,9 @@ function firstLine(
 ): number {
   if (continuesLine && encoding !== undefined) {
     const lineEnd = lineEndIn(bytes.subarray(start, end), encoding);
-    rejected.add(continuationReason, start, start + lineEnd);
+    const rest = reencoded(bytes.subarray(start, start + lineEnd), encoding).bytes;
+    const text = rest.slice(0, rowEnd(rest, 0, rest.length));
+    if (text.length > 0) rejected.add(continuationReason, start, start + lineEnd, text);
     return start + lineEnd;
   }
   // NULs mean that the rest was never written.

@@ -144,8 +144,8 @@ export class ReencodingDecoder extends OuterDecoder<RecordDecoder> {
       };
       return known.content;
     };
-    const rejectText: RejectLine = (reason, from, to, kept) =>
-      reject(reason, placeOf(from), placeOf(to), kept ?? text.bytes.slice(from, to));
+    const rejectText: RejectLine = (reason, from, to, kept, before) =>
+      reject(reason, placeOf(from), placeOf(to), kept ?? text.bytes.slice(from, to), before);
     const reached = this.lines.decode(text.bytes, 0, text.bytes.length, builder, rejectText);
     // Half a character at the end of the content is no text.
     if (reached === text.bytes.length) {

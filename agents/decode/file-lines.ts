@@ -192,7 +192,7 @@ export class FileLines {
     const again = await reopenAt(source, null, () => options.signal?.throwIfAborted());
     try {
       again.endAt(offset);
-      return (await readingBehind(options.decode.definition, again)).reading;
+      return (await readingBehind(options.decode.definition, again, again.head)).reading;
     } finally {
       await again.close();
     }
@@ -201,10 +201,16 @@ export class FileLines {
   /** Has a frame decoded, and passes the result to the consumer; with threads, the next frames are read meanwhile. */
   private async decodeFrame(frame: Frame): Promise<void> {
     const { captures, writtenAt } = this.options;
-    const { continuesLine, reading } = this;
+    const { continuesLine, reading, encoding } = this;
     // Before its bytes go to a thread: the next frame is decoded at the same time.
     if (this.headers !== null && frame.kind !== 'long')
-      this.reading = this.headers.behind(frame.bytes, { start: 0, end: frame.end, reading, continuesLine });
+      this.reading = this.headers.behind(frame.bytes, {
+        start: 0,
+        end: frame.end,
+        reading,
+        encoding,
+        continuesLine,
+      });
     const lines = this.linesOf(frame);
     this.continuesLine = false;
     if (frame.kind === 'long') {
@@ -214,7 +220,6 @@ export class FileLines {
     }
     const { end, base } = lines;
     const written = writtenAt(base);
-    const { encoding } = this;
     const ranges = [{ start: 0, end, captures, written, continuesLine, reading, encoding }];
     await startInOrder(
       this.decoding,

@@ -50,7 +50,7 @@ export interface RecordDecoder {
   /** State of the guessing of years after the last line, to be passed on in the `Written` of the following lines. */
   readonly years: NonNullable<Written['years']>;
   /** What must be known to decode the following lines; absent where lines do not change it. */
-  readonly reading?: Reading;
+  readonly reading?: Reading | undefined;
   /** Counts since the decoder was created. */
   readonly counters: ValueCounters & {
     /** Returns the fields with unreadable values since the last call. */
@@ -191,6 +191,10 @@ export abstract class OuterDecoder<Inner extends RecordDecoder> implements Recor
 
   get years(): NonNullable<Written['years']> {
     return this.lines.years;
+  }
+
+  get reading(): Reading | undefined {
+    return this.lines.reading;
   }
 
   use(origin: LinesOrigin): void {

@@ -51,6 +51,12 @@ export function endsLine(ends: RecordEnds, bytes: Uint8Array, end: number): bool
   return ends.endsLine?.(bytes, end) ?? bytes[end - 1] === lineFeed;
 }
 
+/** End of the line feed at `at`, a byte 0x0a of bytes that begin with a character; -1 where it is part of another character. */
+export function feedEnd(ends: RecordEnds, bytes: Uint8Array, at: number): number {
+  const end = ends.isWide === true ? at + 2 - (at % 2) : at + 1;
+  return end <= bytes.length && endsLine(ends, bytes, end) ? end : -1;
+}
+
 /** A search for the last byte of an overlong record, such as its line feed. */
 export interface LongRecord {
   /** Where in the record the search begins. */
@@ -309,6 +315,8 @@ export class LineFramer {
     if (this.offset === 0 && this.ends.encoding === undefined)
       requireEightBitText(this.source.path, this.buffer.subarray(0, this.to));
     if (wholeTo > 0) return this.lines(wholeTo);
+    // Half a character is left, so that what may follow it begins with a whole one.
+    if (this.ended && this.ends.isWide === true) this.to -= this.to % 2;
     if (this.to > lineBytesMax) {
       const hole = this.ends.isWide === true ? 0 : holeEdge(this.buffer, this.to);
       return hole > 0 ? this.lines(hole) : this.longLine();
@@ -432,9 +440,7 @@ export function holeEdge(bytes: Uint8Array, end: number): number {
 export function requireEightBitText(path: string, content: Uint8Array): void {
   const encoding = wideEncoding(content.subarray(0, 64));
   if (encoding === null) return;
-  const message =
-    `${path} is ${encoding} text: write encoding: ${encoding.toLowerCase()} in the agent's file. ` +
-    `A table must be UTF-8: iconv -f ${encoding} -t UTF-8`;
+  const message = `${path} is ${encoding} text: write encoding: ${encoding.toLowerCase()} in the agent's file`;
   throw new SourceError('unsupported', message, { path, offset: 0 });
 }
 

@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { type BatchBuilder, lineBytesMax, repairUtf8 } from '../../engine/index.js';
-import type { LineFormat } from '../definition/definition.js';
+import { isTable, type LineFormat } from '../definition/definition.js';
 import { LinePattern } from '../definition/line-pattern.js';
+import { byteFlags } from './escaped-texts.js';
 import { OuterDecoder, type RecordTextDecoder, type RejectLine, type RejectText } from './line-decoder.js';
 import { textStart, type TextRange } from './line-framing.js';
+import { ValueTally } from './value-writer.js';
 
 const escape = 0x1b;
 const lineFeed = 0x0a;
@@ -78,7 +80,7 @@ function sequences({ bytes, start, end }: TextRange): number[] {
 }
 
 /** A text without the ranges, which ascend, with `instead` in place of each. */
-function replaced(whole: Writable, ranges: readonly number[], instead: Uint8Array): Writable {
+function replaced(whole: TextRange, ranges: readonly number[], instead: Uint8Array): Writable {
   if (ranges.length === 0) return whole;
   const { bytes, start, end } = whole;
   const pieces: Uint8Array[] = [];
@@ -91,24 +93,106 @@ function replaced(whole: Writable, ranges: readonly number[], instead: Uint8Arra
   return { bytes: text, start: 0, end: text.length };
 }
 
-/** Prepares lines and texts of records before they are parsed: strips, trims, skips and masks them. What is rejected is kept as it is then. */
-class PreparingDecoder extends OuterDecoder<RecordTextDecoder> implements RecordTextDecoder {
+/** The parts of ranges that lie between flagged bytes. */
+function between(bytes: Uint8Array, ranges: readonly number[], flags: Uint8Array): number[] {
+  const parts: number[] = [];
+  for (let i = 0; i < ranges.length; i += 2) {
+    let from = ranges[i]!;
+    for (let at = from; at <= ranges[i + 1]!; at++) {
+      if (at < ranges[i + 1]! && flags[bytes[at]!] === 0) continue;
+      if (at > from) parts.push(from, at);
+      from = at + 1;
+    }
+  }
+  return parts;
+}
+
+/** Bytes that may divide a row into values and lines. They stay, so that what is masked moves no value to another column. */
+const dividers = { csv: '"\r\n', tsv: '\t', w3c: ' \t,"' };
+
+/** Strips, trims, skips and masks texts as their format says. */
+export class TextPreparer {
   readonly #strips: boolean;
   readonly #trims: boolean;
   readonly #skip: LinePattern | null;
   readonly #masks: readonly LinePattern[];
+  /** Flags of the bytes that stay; null where lines are no rows. */
+  readonly #dividers: Uint8Array | null = null;
 
   /** Throws `invalid` for an invalid pattern. */
-  constructor(lines: RecordTextDecoder, { strip, trim, skip, mask: masks = [] }: LineFormat) {
-    super(lines);
+  constructor(
+    lines: LineFormat,
+    private readonly counters = new ValueTally(),
+  ) {
+    const { format, separator = ',', strip, trim, skip, mask: masks = [] } = lines;
     this.#strips = strip !== undefined;
-    this.#trims = trim === true;
+    // Of a row, each value is trimmed.
+    this.#trims = trim === true && !isTable(lines);
     this.#skip = skip === undefined ? null : new LinePattern(skip, new Set());
     this.#masks = masks.map(maskPattern);
+    if (format === 'csv' || format === 'tsv' || format === 'w3c')
+      this.#dividers = byteFlags(dividers[format] + (format === 'csv' ? separator : ''));
+  }
+
+  /** Whether there is anything to do. */
+  get isNeeded(): boolean {
+    return this.#strips || this.#trims || this.#skip !== null || this.masks;
   }
 
   get masks(): boolean {
     return this.#masks.length > 0;
+  }
+
+  /** The text to parse; null for one to skip. */
+  prepare(text: TextRange): TextRange | null {
+    const shown = this.#shown(text);
+    // One that is too long will be rejected.
+    return shown === null || shown.end - shown.start > lineBytesMax ? shown : this.#masked(shown);
+  }
+
+  #shown({ bytes, start, end }: TextRange): TextRange | null {
+    const { counters } = this;
+    let text: Writable = { bytes, start: textStart(bytes, start, end), end };
+    for (let at = start; at < text.start; at++) if (bytes[at] === 0) counters.nulBytes++;
+    if (end - text.start > lineBytesMax) return text;
+    if (!isUtf8(bytes.subarray(text.start, end))) {
+      const repaired = repairUtf8(bytes, text.start, end);
+      counters.replacedBytes += repaired.replacedAt.length;
+      text = { bytes: repaired.bytes, start: 0, end: repaired.bytes.length };
+    }
+    if (this.#strips) text = replaced(text, sequences(text), nothing);
+    if (this.#trims) {
+      while (text.end > text.start && text.bytes[text.end - 1]! <= 0x20) text.end--;
+      while (text.start < text.end && text.bytes[text.start]! <= 0x20) text.start++;
+    }
+    if (this.#skip?.match(text.bytes, text.start, text.end) !== true) return text;
+    counters.skippedLines++;
+    return null;
+  }
+
+  #masked(shown: TextRange): TextRange {
+    let text = shown;
+    for (const pattern of this.#masks) {
+      const ranges = maskedRanges(pattern, text);
+      this.counters.maskedTexts += ranges.length / 2;
+      const hidden = this.#dividers === null ? ranges : between(text.bytes, ranges, this.#dividers);
+      text = replaced(text, hidden, mask);
+    }
+    return text;
+  }
+}
+
+/** Prepares lines and texts of records before they are parsed. What is rejected is kept as it is then. */
+class PreparingDecoder extends OuterDecoder<RecordTextDecoder> implements RecordTextDecoder {
+  constructor(
+    lines: RecordTextDecoder,
+    private readonly texts: TextPreparer,
+  ) {
+    super(lines);
+  }
+
+  get masks(): boolean {
+    return this.texts.masks;
   }
 
   beginTurn(): void {
@@ -138,43 +222,14 @@ class PreparingDecoder extends OuterDecoder<RecordTextDecoder> implements Record
   }
 
   decodeText(text: TextRange, builder: BatchBuilder, reject: RejectText, mayBeSeveral = false): boolean {
-    const prepared = this.#prepare(text);
+    const prepared = this.texts.prepare(text);
     if (prepared === null) return true;
     const keep: RejectText = (reason, kept) => reject(reason, kept ?? copyOf(prepared));
     return this.lines.decodeText(prepared, builder, keep, mayBeSeveral);
   }
 
   kept(text: TextRange): Uint8Array {
-    return copyOf(this.#prepare(text) ?? text);
-  }
-
-  /** The text to parse; null for one to skip. */
-  #prepare({ bytes, start, end }: TextRange): TextRange | null {
-    const { counters } = this;
-    let text: Writable = { bytes, start: textStart(bytes, start, end), end };
-    for (let at = start; at < text.start; at++) if (bytes[at] === 0) counters.nulBytes++;
-    // It will be rejected.
-    if (end - text.start > lineBytesMax) return text;
-    if (!isUtf8(bytes.subarray(text.start, end))) {
-      const repaired = repairUtf8(bytes, text.start, end);
-      counters.replacedBytes += repaired.replacedAt.length;
-      text = { bytes: repaired.bytes, start: 0, end: repaired.bytes.length };
-    }
-    if (this.#strips) text = replaced(text, sequences(text), nothing);
-    if (this.#trims) {
-      while (text.end > text.start && text.bytes[text.end - 1]! <= 0x20) text.end--;
-      while (text.start < text.end && text.bytes[text.start]! <= 0x20) text.start++;
-    }
-    if (this.#skip?.match(text.bytes, text.start, text.end) === true) {
-      counters.skippedLines++;
-      return null;
-    }
-    for (const pattern of this.#masks) {
-      const ranges = maskedRanges(pattern, text);
-      counters.maskedTexts += ranges.length / 2;
-      text = replaced(text, ranges, mask);
-    }
-    return text;
+    return copyOf(this.texts.prepare(text) ?? text);
   }
 }
 
@@ -184,7 +239,6 @@ function copyOf({ bytes, start, end }: TextRange): Uint8Array {
 
 /** The decoder of texts that are prepared as their format says; `lines` itself where they need not be. */
 export function prepared(lines: RecordTextDecoder, file: LineFormat): RecordTextDecoder {
-  const { strip, trim, skip, mask: masks } = file;
-  const isNeeded = strip !== undefined || trim === true || skip !== undefined || masks !== undefined;
-  return isNeeded ? new PreparingDecoder(lines, file) : lines;
+  const texts = new TextPreparer(file, lines.counters);
+  return texts.isNeeded ? new PreparingDecoder(lines, texts) : lines;
 }

@@ -101,7 +101,7 @@ function createTextDecoder(definition: AgentDefinition, options: RecordDecoderOp
   if (file.values !== undefined) return new JsonValuesDecoder(lines, new JsonValues(file.values.records));
   if (isTable(file)) {
     const { fields } = definition;
-    return new TableDecoder(single, new TableHeaders(file, fields), fields, options);
+    return new TableDecoder(lines, single, new TableHeaders(file, fields), fields, options);
   }
   return file.multiline === undefined
     ? lines
@@ -449,16 +449,17 @@ export function createParser(file: LineFormat, names: readonly string[]): LinePa
     case 'csv':
     case 'tsv':
     case 'w3c':
-      return new TableRowParser(names);
+      return new TableRowParser(names, file.trim === true);
   }
 }
 
 /**
- * Creates the splitter that takes many lines apart at once; for a table, under the header in force. Null for logfmt and OTLP,
- * and for a pattern that needs more than searching delimiters.
+ * Creates the splitter that takes many lines apart at once; for a table, under the header in force. Null for logfmt, OTLP
+ * and values to trim, and for a pattern that needs more than searching delimiters.
  */
 function createSplitter(file: LineFormat, names: readonly string[], parser: LineParser): LineSplitter | null {
   if (parser instanceof TableRowParser) {
+    if (file.trim === true) return null;
     const steps = rowSteps(parser.header, parser.fields);
     return steps === null ? null : new DelimitedLineSplitter(steps, names.length);
   }

@@ -3,7 +3,6 @@ import {
   type AgentDefinition,
   type Encoding,
   isOfContainers,
-  isTable,
   type LineFormat,
   lineFormatOf,
 } from '../definition/definition.js';
@@ -24,9 +23,7 @@ export function recordEndsOf(definition: AgentDefinition): RecordEndsOf {
   const lines = lineFormatOf(definition);
   const known = new Map<Encoding | undefined, RecordEnds>();
   return (head) => {
-    // Tables are UTF-8, since their headers are searched in the bytes as they are.
-    const mayBeOther = lines === undefined || !isTable(lines);
-    const encoding = mayBeOther ? encodingOf(head, lines?.encoding) : undefined;
+    const encoding = encodingOf(head, lines?.encoding);
     const ends = known.get(encoding) ?? textEndsOf(lines);
     const found =
       encoding === undefined || ends.encoding === encoding ? ends : new ReencodedEnds(ends, encoding);

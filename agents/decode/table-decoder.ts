@@ -10,7 +10,7 @@ const quote = 0x22;
 const encoder = new TextEncoder();
 
 /** Decodes the rows of a table under the header that is set. */
-export interface RowDecoder extends RecordTextDecoder {
+export interface RowDecoder {
   useHeader(header: TableHeader): void;
   /** Counts the NULs before a line's text. Returns where the text begins. */
   skipNuls(bytes: Uint8Array, start: number, end: number): number;
@@ -19,24 +19,25 @@ export interface RowDecoder extends RecordTextDecoder {
 }
 
 /** Decodes tables: rows, each under the header that is in force there. Rows of one line are passed in runs to the decoder of rows. */
-export class TableDecoder extends OuterDecoder<RowDecoder> {
+export class TableDecoder extends OuterDecoder<RecordTextDecoder> {
   #header: TableHeader | null = null;
   /** Kept before a rejected row, so that it can be decoded again; undefined where the agent's file has the columns. */
   #before: Uint8Array | undefined;
   #origin: LinesOrigin;
 
   constructor(
-    rows: RowDecoder,
+    lines: RecordTextDecoder,
+    private readonly rows: RowDecoder,
     private readonly headers: TableHeaders,
     private readonly fields: readonly FieldDefinition[],
     origin: LinesOrigin,
   ) {
-    super(rows);
+    super(lines);
     this.#origin = origin;
     this.#useHeader(headers.of(origin.reading));
   }
 
-  get reading(): Reading {
+  override get reading(): Reading {
     return withHeader(this.#origin.reading, this.#header!);
   }
 
@@ -51,12 +52,12 @@ export class TableDecoder extends OuterDecoder<RowDecoder> {
     const isSame = header === this.#header || (text !== undefined && text === this.#header?.text);
     this.#header = header;
     if (isSame) return;
-    this.lines.useHeader(header);
+    this.rows.useHeader(header);
     this.#before = text === undefined ? undefined : encoder.encode(`${text}\n`);
     if (text === undefined || problem !== null) return;
     this.fields.forEach(({ template, source }, i) => {
       const isThere = template !== undefined || names.includes(source) || this.#origin.captures.has(source);
-      if (!isThere) this.lines.addLacking(i, text);
+      if (!isThere && source !== this.headers.lines.otherwise) this.rows.addLacking(i, text);
     });
   }
 
@@ -74,10 +75,12 @@ export class TableDecoder extends OuterDecoder<RowDecoder> {
         continue;
       }
       const { header } = found;
-      const textEnd = rowEnd(content, this.lines.skipNuls(content, at, found.end), found.end);
+      const textAt = this.rows.skipNuls(content, at, found.end);
+      const textEnd = rowEnd(content, textAt, found.end);
       this.#useHeader(header);
       // It may be a row whose header is missing, as in a file that was truncated.
-      if (header.problem !== null && this.headers.records !== undefined) reject(header.problem, at, textEnd);
+      if (header.problem !== null && this.headers.lines.format !== 'w3c')
+        reject(header.problem, at, textEnd, this.lines.kept({ bytes: content, start: textAt, end: textEnd }));
       at = found.end;
       found = this.headers.next(header, content, at);
     }

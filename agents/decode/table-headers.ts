@@ -1,16 +1,19 @@
 import {
   type AgentDefinition,
+  type Encoding,
   type FieldDefinition,
   isTable,
   type LineFormat,
   lineFormatOf,
 } from '../definition/definition.js';
 import type { Reading } from '../sources/source-position.js';
+import { reencoded } from './encodings.js';
 import { byteFlags } from './escaped-texts.js';
 import { sourcesOf } from './field-writers.js';
 import { LineFramer, textStart, type FrameSource, type TextRange } from './line-framing.js';
 import { bytesText } from './parsed-line.js';
 import { QuotedRecords, recordEndsOf, separatorOf } from './record-ends.js';
+import { TextPreparer } from './prepared-text.js';
 import { RowSplitter, type RowForm, type TableHeader, withoutDoubled } from './table-rows.js';
 
 const lineFeed = 0x0a;
@@ -36,6 +39,8 @@ interface RecordsRange {
   readonly start: number;
   readonly end: number;
   readonly reading?: Reading | undefined;
+  /** The encoding of the bytes; absent for UTF-8. */
+  readonly encoding?: Encoding | undefined;
   /** Whether they begin inside a line whose first part was read before. */
   readonly continuesLine: boolean;
 }
@@ -50,15 +55,17 @@ export class TableHeaders {
   readonly #form: RowForm;
   readonly #wanted: ReadonlySet<string>;
   readonly #row = new RowSplitter();
+  readonly #texts: TextPreparer;
   #last: TableHeader;
   /** The longest text of a header's names that a row with these names contains as it is. */
   #needle: { readonly header: TableHeader; readonly bytes: Uint8Array } | undefined;
 
   constructor(
-    private readonly lines: LineFormat,
+    readonly lines: LineFormat,
     fields: readonly FieldDefinition[],
   ) {
     const { format, columns } = lines;
+    this.#texts = new TextPreparer(lines);
     const isCsv = format === 'csv';
     const separator = isCsv ? separatorOf(lines) : 0x09;
     if (isCsv) this.records = new QuotedRecords(separator);
@@ -85,9 +92,12 @@ export class TableHeaders {
   }
 
   /** What is known behind complete records. */
-  behind(bytes: Uint8Array, { start, end, reading, continuesLine }: RecordsRange): Reading {
-    const from = continuesLine && bytes[start] !== 0 ? lineEnd(bytes.subarray(0, end), start) : start;
-    return withHeader(reading, this.lastRows({ bytes, start: from, end }, this.of(reading)).header);
+  behind(bytes: Uint8Array, { start, end, reading, encoding, continuesLine }: RecordsRange): Reading {
+    const records = bytes.subarray(start, end);
+    const text = encoding === undefined ? records : reencoded(records, encoding).bytes;
+    const from = continuesLine && text[0] !== 0 ? lineEnd(text, 0) : 0;
+    const rows = { bytes: text, start: from, end: text.length };
+    return withHeader(reading, this.lastRows(rows, this.of(reading)).header);
   }
 
   /** The last header of complete records, which begin under the given one, and the records behind it. */
@@ -168,8 +178,9 @@ export class TableHeaders {
 
   #needleOf(header: TableHeader): Uint8Array {
     if (this.#needle?.header === header) return this.#needle.bytes;
-    // A quotation mark in a name is doubled in the row. Under a header without use, every row may be the next one.
-    const texts = header.problem === null ? header.names.flatMap((name) => name.split('"')) : [];
+    // A quotation mark in a name is doubled in the row, and masked texts are other ones there. Under a header without use, every
+    // row may be the next one.
+    const texts = header.problem === null ? header.names.flatMap((name) => name.split(/"|\*{3}/)) : [];
     const longest = texts.reduce((most, text) => (text.length > most.length ? text : most), '');
     this.#needle = { header, bytes: Buffer.from(longest) };
     return this.#needle.bytes;
@@ -183,13 +194,16 @@ export class TableHeaders {
     const from = textStart(content, start, end);
     const to = rowEnd(content, from, end);
     if (from === to) return null;
-    const row = content.subarray(from, to);
-    if (header === this.#first && header.problem !== null) return this.#named(row);
-    const values = this.#valuesIn(row);
+    const isFirst = header === this.#first;
     const { length } = header.names;
-    const mayOmit = header === this.#first && length > 1 && values === length - 1;
-    if (header.problem === null && values !== length && !mayOmit) return null;
-    const named = this.#named(row);
+    const values = header.problem === null ? this.#valuesIn(content.subarray(from, to)) : length;
+    const mayOmit = isFirst && length > 1 && values === length - 1;
+    if (values !== length && !mayOmit) return null;
+    // What a header has is kept with positions, and it may be a row whose header is missing.
+    const row = this.#texts.prepare({ bytes: content, start: from, end: to });
+    if (row === null) return null;
+    const named = this.#named(row.bytes.subarray(row.start, row.end));
+    if (isFirst && header.problem !== null) return named;
     // The event viewer of Windows omits the name of the last column.
     if (mayOmit) return named.names.every((name, i) => name === header.names[i]) ? header : null;
     const isIt = header.problem !== null ? named.problem === null : sorted(named) === sorted(header);
@@ -297,12 +311,21 @@ export function withHeader(reading: Reading | undefined, { text }: TableHeader):
 export async function readingBehind(
   definition: AgentDefinition,
   source: FrameSource,
+  head: Uint8Array,
 ): Promise<{ readonly reading: Reading | undefined; readonly offset: number }> {
   const headers = headersOf(definition);
   let reading: Reading | undefined;
-  const framer = new LineFramer(source, 0, false, recordEndsOf(definition)(new Uint8Array(0)));
+  const ends = recordEndsOf(definition)(head);
+  const { encoding } = ends;
+  const framer = new LineFramer(source, 0, false, ends);
   for (let frame = await framer.next(); frame !== null && frame.kind !== 'tail'; frame = await framer.next())
     if (frame.kind === 'lines')
-      reading = headers?.behind(frame.bytes, { start: 0, end: frame.end, reading, continuesLine: false });
+      reading = headers?.behind(frame.bytes, {
+        start: 0,
+        end: frame.end,
+        reading,
+        encoding,
+        continuesLine: false,
+      });
   return { reading, offset: framer.contentOffset };
 }

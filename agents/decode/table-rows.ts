@@ -1,7 +1,7 @@
 import { byteFlags } from './escaped-texts.js';
 import { expectedAt, skipSpace } from './line-text.js';
 import { Kind, type LineParser, type ParsedLine } from './parsed-line.js';
-import { trimBlanks } from './value-writer.js';
+import { skipBlanks, trimBlanks } from './value-writer.js';
 
 const quote = 0x22;
 const tab = byteFlags('\t');
@@ -141,7 +141,10 @@ export class TableRowParser implements LineParser {
   readonly #row = new RowSplitter();
 
   /** @param names wanted columns, in the order of the `ParsedLine` */
-  constructor(private readonly names: readonly string[]) {}
+  constructor(
+    private readonly names: readonly string[],
+    private readonly trims: boolean,
+  ) {}
 
   /** Sets the header of the following rows. */
   useHeader(header: TableHeader): void {
@@ -176,8 +179,9 @@ export class TableRowParser implements LineParser {
     for (let i = 0; i < count; i++) {
       const field = this.fields[i]!;
       if (field < 0) continue;
-      const from = starts[i]!;
-      const end = ends[i]!;
+      const isTrimmed = this.trims && quoted[i] === 0;
+      const end = isTrimmed ? trimBlanks(bytes, starts[i]!, ends[i]!) : ends[i]!;
+      const from = isTrimmed ? skipBlanks(bytes, starts[i]!, end) : starts[i]!;
       if (quoted[i] === 2) {
         const text = withoutDoubled(bytes, from, end);
         line.set(field, Kind.text, text, 0, text.length);

@@ -24,7 +24,6 @@ import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import type { YamlSection } from './yaml.js';
 
 /** The keys that say how lines are read. */
-const preparingKeys = ['encoding', 'otherwise', 'skip', 'mask', 'strip', 'trim'] as const;
 export const lineKeys = [
   'payload',
   'regex',
@@ -33,7 +32,12 @@ export const lineKeys = [
   'columns',
   'separator',
   'decimal',
-  ...preparingKeys,
+  'encoding',
+  'otherwise',
+  'skip',
+  'mask',
+  'strip',
+  'trim',
 ] as const;
 
 /** The formats of lines. */
@@ -98,11 +102,9 @@ export function readLineFormat(
   const attributes = format === 'docker' ? ['container.attrs.NAME'] : [];
   const given = ofContainers ? [...containerParts, ...attributes] : [];
   if (otherwise !== undefined) given.push(otherwise);
-  const sources = textFormat === 'plain' && own !== undefined ? [...own, ...given] : table.columns;
+  const named = textFormat === 'plain' ? own : table.columns;
+  const sources = named === undefined ? undefined : [...named, ...given];
   const prepared = { otherwise, ...readPreparing(section) };
-  const unused = isTable({ format }) ? preparingKeys.find((key) => section.has(key)) : undefined;
-  if (unused !== undefined)
-    section.problem(unused, `${unused} is not for the format ${format}, whose lines are rows`);
   const texts = { payload: ofContainers ? payload : undefined, regex, multiline, values };
   return {
     format: { format, ...texts, ...table, ...prepared },

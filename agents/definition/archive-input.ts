@@ -91,6 +91,10 @@ function readPaths(section: YamlSection, dataFolder: string | undefined): readon
     if (path === '' || path.endsWith('/')) {
       const message = `path must end with a pattern for file names, such as '*.parquet': ${JSON.stringify(path)}`;
       section.problem('path', message);
+    } else if (/\(\?P?</.test(path)) {
+      const message =
+        'path is a glob, which has no captures: values of folders come from key=value names, or from "file" with a path that has the captures';
+      section.problem('path', `${message}: ${JSON.stringify(path)}`);
     } else if (path.startsWith('!')) {
       section.problem('path', `path can't exclude files: ${JSON.stringify(path)} begins with "!"`);
     } else if (isObjectPath(path)) {

@@ -5,7 +5,7 @@ import { recordEndsOf } from '../decode/record-ends.js';
 import { type Candidate, type CandidateField, FieldNames } from './field-names.js';
 import type { LogSample, SamplePiece } from './log-sample.js';
 import { parseAgentFile } from '../definition/agent-file.js';
-import { isTable, type AgentDefinition, type Encoding } from '../definition/definition.js';
+import type { AgentDefinition } from '../definition/definition.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import { yamlText } from '../definition/yaml.js';
 
@@ -82,20 +82,10 @@ export function completed(trial: Trial, sample: LogSample, settings: TrialSettin
   }
   let found = best.candidate;
   if (isText && best.unmatchedLines > 0) found = withOtherwise(found);
-  if (sample.encoding !== undefined)
-    found = isTable(candidate)
-      ? { ...found, note: convertNote(sample.encoding) }
-      : withKey(found, 'encoding', sample.encoding);
+  if (sample.encoding !== undefined) found = withKey(found, 'encoding', sample.encoding);
   if (found === best.candidate) return best;
   const first = best.first.map((values) => found.fields.map((_field, i) => values[i] ?? null));
   return { ...best, ...agentOf(found, settings), first };
-}
-
-function convertNote(encoding: Encoding): string[] {
-  return [
-    `the log is in ${encoding}, and tables are read as UTF-8. Convert it before it`,
-    `is loaded: iconv -f ${encoding} -t UTF-8`,
-  ];
 }
 
 function withKey(candidate: Candidate, key: string, value: string): Candidate {

@@ -149,7 +149,6 @@ export function contentBehind(
 export interface Reading {
   /** The header in force, of a table; absent where none has come, or the agent's file has the columns. */
   readonly header?: string;
-  readonly encoding?: string;
 }
 
 /** The form in which a checkpoint holds what must be known to read on. */
@@ -160,8 +159,8 @@ export function readingText(reading: Reading | undefined): Pick<Checkpoint, 'rea
 /** What must be known to read on from a checkpoint; undefined where it does not say. */
 export function readingOf({ reading }: Pick<Checkpoint, 'reading'>): Reading | undefined {
   if (reading === undefined) return undefined;
-  const { header, encoding } = JSON.parse(reading) as Reading;
-  return { ...(header === undefined ? {} : { header }), ...(encoding === undefined ? {} : { encoding }) };
+  const { header } = JSON.parse(reading) as Reading;
+  return header === undefined ? {} : { header };
 }
 
 /** Up to where a source is stored. Immutable: taking lines gives a new one. */

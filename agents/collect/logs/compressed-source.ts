@@ -2,11 +2,9 @@ import { closing } from '../../../engine/index.js';
 import { openAtKnownEnd, SourceCursor } from '../../sources/source-cursor.js';
 import type { Encoding } from '../../definition/definition.js';
 import type { RecordEndsOf } from '../../decode/record-ends.js';
-import { LineFramer, type Frame, type RecordEnds } from '../../decode/line-framing.js';
+import { endsLine, LineFramer, type Frame, type RecordEnds } from '../../decode/line-framing.js';
 import type { Checkpoint } from '../../../engine/index.js';
 import { beginning, positionOf, type SourcePosition } from '../../sources/source-position.js';
-
-const lineFeed = 0x0a;
 
 /** Bytes of content that are decompressed in one turn, after which other files have theirs: more than lines have, except one without an end. */
 const turnBytes = 32 * 1024 * 1024;
@@ -75,10 +73,11 @@ export class CompressedSource {
     // The checkpoint of a longer source stays, because that source may return.
     const isBeginning = offset < (cursor.known?.offset ?? 0);
     const known = isBeginning ? null : cursor.known;
-    const endsInLine = offset > 0 && reached.tail.at(-1) !== lineFeed;
+    const ends = endsOf(head);
+    const endsInLine = offset > 0 && !endsLine(ends, reached.tail, reached.tail.length);
     const start = { ...beginning, ...reached, endsInLine, unseenTo: Infinity };
     const position = known === null ? start : positionOf(known, head, reached.tail, Infinity);
-    return new CompressedSource(cursor, endsOf(head), { ...position, samples: reached.samples }, known);
+    return new CompressedSource(cursor, ends, { ...position, samples: reached.samples }, known);
   }
 
   /** Size of the compressed file. */

@@ -1,4 +1,5 @@
 import { type Checkpoint, checkpointKey, ContentHash, placementField } from '../../../engine/index.js';
+import { feedEnd } from '../../decode/line-framing.js';
 import type { RecordEndsOf } from '../../decode/record-ends.js';
 import { candidatesOf, isBeginningOf, isCompressed, knownBeginnings } from '../../sources/source-cursor.js';
 import type { DecodeSettings } from '../../decode/decode-task.js';
@@ -87,7 +88,7 @@ export async function identify(
     at += piece.length;
     return piece.length === 0 ? null : piece;
   };
-  const { reading, offset } = await readingBehind(definition, { path: file.path, next });
+  const { reading, offset } = await readingBehind(definition, { path: file.path, next }, head);
   // The last lines may begin inside a row.
   const from = known === null ? await positionAt(handle, offset, head) : position;
   return { ...identity, position: { ...from, unseenTo: position.unseenTo, reading } };
@@ -150,7 +151,7 @@ async function identityOf(
   // Lines that came after the first survey are new, however many they are.
   const { bytesWhenFound } = file.state;
   const isLimited = context.limitLines > 0 && bytesWhenFound <= status.sizeBytes;
-  const start = isLimited ? await lastLines(handle, bytesWhenFound, head, context.limitLines) : beginning;
+  const start = isLimited ? await lastLines(handle, bytesWhenFound, head, context) : beginning;
   // A rotated generation that nobody has followed was written while the service was down.
   const unseenTo = file.rotated ? status.sizeBytes : 0;
   return {
@@ -470,24 +471,28 @@ function tailBefore(handle: LogHandle, offset: number): Promise<Uint8Array> {
   return readAt(handle, offset - bytes, bytes);
 }
 
-/** Position of the last `lines` complete lines among the first `sizeBytes` bytes; the beginning where they are longer than is searched. */
+/** Position of the last `limitLines` complete lines among the first `sizeBytes` bytes; the beginning where they are longer than is searched. */
 async function lastLines(
   handle: LogHandle,
   sizeBytes: number,
   head: Uint8Array,
-  lines: number,
+  { limitLines, endsOf }: IdentityContext,
 ): Promise<SourcePosition> {
-  let left = lines;
+  const ends = endsOf(head);
+  let left = limitLines;
   let inLastLine = true;
   for (let end = sizeBytes; end > 0 && sizeBytes - end < lastBytesMax;) {
-    const start = Math.max(0, end - readPieceBytes);
+    // A character has two bytes at most.
+    const start = 2 * Math.floor(Math.max(0, end - readPieceBytes) / 2);
     const bytes = await readAt(handle, start, end - start);
     for (let at = bytes.lastIndexOf(0x0a); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(0x0a, at - 1)) {
+      const behind = feedEnd(ends, bytes, at);
+      if (behind < 0) continue;
       // Searching backwards, the first line feed found ends the last complete line.
       if (inLastLine) inLastLine = false;
       else left--;
       if (left > 0) continue;
-      return positionAt(handle, start + at + 1, head);
+      return positionAt(handle, start + behind, head);
     }
     end = start;
   }

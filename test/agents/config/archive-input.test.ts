@@ -163,6 +163,10 @@ describe('problems', () => {
     [`${message}archive: { path: [], format: json }`, '2:18: path is an empty list: name at least one file'],
     [`${message}archive: { path: /a/, format: json }`, '2:18: path must end with a pattern for file names'],
     [
+      `${message}archive: { path: '/srv/(?P<a>.*)/b', format: json }`,
+      '2:18: path is a glob, which has no captures',
+    ],
+    [
       `${message}archive: { path: '!a', format: json }`,
       '2:18: path can\'t exclude files: "!a" begins with "!"',
     ],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import type { FileInput } from '../../../agents/definition/definition.js';
 import { agent, type Decoded, decodeLines } from './decode-lines.js';
+import { csvValue } from './table-model.js';
 
 const numRuns = caseCount(300, 10_000);
 
@@ -117,7 +118,11 @@ describe('masks', () => {
     const content = `${lineOf('{"a":"secretA"}\n')}${lineOf('no secretB\n')}no line secretC\n`;
     const format = { format: 'docker', payload: 'json', mask: ['secret\\w*'] } as const;
     const { rows, texts, rejected } = decodeLines(agent([{ name: 'a' }], format), content);
-    expect([rows, rejected.length, texts]).toEqual([[['***']], 2, ['no ***', 'no line ***']]);
+    expect([rows, rejected.length, texts]).toEqual([
+      [['***']],
+      2,
+      [lineOf('no ***\n').trimEnd(), 'no line ***'],
+    ]);
     const { rows: others } = decodeLines(agent([{ name: 'a' }], { ...format, otherwise: 'a' }), content);
     expect(others).toEqual([['***'], ['no ***']]);
   });
@@ -173,6 +178,96 @@ describe('lines', () => {
       '\0\0 [{"n":"1"},{"n":"2"}] \n{"n":"3"}{"n":"4"}\n{"n":',
     );
     expect([rows.flat(), nulBytes, rejected.length]).toEqual([['1', '2', '3', '4'], 2, 1]);
+  });
+});
+
+describe('rows of tables', () => {
+  const cell = fc.option(
+    fc
+      .array(fc.constantFrom('key=', 'S', 'S', ' ', ',', ';', '"', '\n', 'é', 'x'), { maxLength: 8 })
+      .map((all) => all.join('')),
+  );
+  const columns = ['n', 'a', 'b', 'c'];
+
+  it('are masked and skipped, and no value moves to another column', () => {
+    const row = fc.tuple(fc.nat(9).map(String), cell, cell, cell);
+    const forms = fc.constantFrom<Partial<FileInput>>({ format: 'csv' }, { format: 'csv', separator: ';' });
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), forms, (rows, form) => {
+        const write = csvValue(form.separator ?? ',');
+        const lines = [columns, ...rows].map((each) =>
+          each.map((value) => write(value, false)).join(form.separator ?? ','),
+        );
+        const text = `#S no header\n${lines.join('\n#S, no row\n')}\n`;
+        const definition = agent(
+          columns.map((name) => ({ name })),
+          { ...form, mask: ['key=(\\S+)', 'S'], skip: '^#' },
+        );
+        const { rows: found, rejected } = decodeLines(definition, text);
+        expect(rejected).toEqual([]);
+        expect(found.map(([n]) => n)).toEqual(rows.map(([n]) => n));
+        for (const [i, each] of found.entries())
+          for (const [j, value] of each.entries()) {
+            const before = rows[i]![j]!;
+            expect([value === null, String(value).includes('S')]).toEqual([before === null, false]);
+            if (
+              before !== null &&
+              !before.includes('S') &&
+              !rows[i]!.some((other) => other?.includes('key='))
+            )
+              expect(value).toBe(before);
+          }
+      }),
+      { numRuns },
+    );
+  });
+
+  it('are masked where they are rejected, also one that is taken for a header', () => {
+    const mask = ['key=(\\w+)'];
+    const fields = [{ name: 'a' }, { name: 'b' }];
+    for (const [format, separator] of [
+      ['csv', ','],
+      ['tsv', '\t'],
+    ] as const) {
+      const content = ['1,key=secret', 'key=secret,z', 'a,b', 'key=secret,x,y', '1,key=secret']
+        .join('\n')
+        .replaceAll(',', separator);
+      const { rows, texts, rejected } = decodeLines(agent(fields, { format, mask }), content);
+      expect(rows).toEqual([['1', 'key=***']]);
+      expect(texts.map((text) => text.replaceAll(separator, ','))).toEqual([
+        '1,key=***',
+        'key=***,z',
+        'key=***,x,y',
+      ]);
+      expect(JSON.stringify(rejected.map(({ reason }) => reason))).not.toContain('secret');
+    }
+    const iis = agent([{ name: 'query' }, { name: 'status' }], { format: 'w3c', mask: ['token=([^&]+)'] });
+    const lines = '#Fields: query status\nq=1&token=secret 200\ntoken=secret\n';
+    const { rows, texts } = decodeLines(iis, lines);
+    expect([rows, texts]).toEqual([[['q=1&token=***', '***']], ['token=***']]);
+  });
+
+  it('are stripped, have trimmed values, and may become records although they are none', () => {
+    const fields = [{ name: 'a' }, { name: 'b' }];
+    const csv = agent(fields, { format: 'csv', strip: 'ansi', trim: true, otherwise: 'b' });
+    const { rows, rejected, unreadable } = decodeLines(
+      csv,
+      ' a ,\x1b[1mb\x1b[0m\n 1 , \x1b[31mx y\x1b[0m \n" 2 ",\t\nno row\n1,2,3\n',
+    );
+    expect(rejected).toEqual([]);
+    expect(rows).toEqual([
+      ['1', 'x y'],
+      [' 2 ', null],
+      [null, 'no row'],
+      [null, '1,2,3'],
+    ]);
+    const other = agent(fields, { format: 'csv', otherwise: 'b' });
+    expect([unreadable, decodeLines(other, 'a\nno,row\n').unreadable]).toEqual([[], []]);
+    const tsv = agent(fields, { format: 'tsv', trim: true });
+    expect(decodeLines(tsv, 'a\tb\n\t x \n \ty\n').rows).toEqual([
+      [null, 'x'],
+      [null, 'y'],
+    ]);
   });
 });
 

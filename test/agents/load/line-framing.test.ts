@@ -160,7 +160,7 @@ describe('line frames', () => {
         code: 'unsupported',
         path: 'some.log',
         message: expect.stringContaining(
-          `some.log is ${name} text: write encoding: ${name.toLowerCase()} in the agent's file. A table must be UTF-8`,
+          `some.log is ${name} text: write encoding: ${name.toLowerCase()} in the agent's file`,
         ),
       });
     }

@@ -129,12 +129,11 @@ describe('the encoding of a sample', () => {
     expect([trial.definition.file?.encoding, trial.replacedBytes]).toEqual([undefined, 1]);
   });
 
-  it('is noted where a table has another one', async () => {
+  it('is written for a table, too', async () => {
     const path = join(folder, 'table.csv');
     await writeFile(path, Buffer.from('\ufeffDatum;Name;Wert\r\n28.11.2026 05:00:00;Zoë;3,5\r\n', 'utf16le'));
     const { candidate, definition } = recognise(await readSample([path]), settings)!;
-    expect([candidate.format, definition.file?.encoding]).toEqual(['csv', undefined]);
-    expect(candidate.note?.join(' ')).toContain('iconv -f utf-16le -t UTF-8');
+    expect([candidate.format, definition.file?.encoding]).toEqual(['csv', 'utf-16le']);
   });
 });
 
