@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isLogstrataError } from '../../engine/index.js';
 import type { AgentCollector } from './agent-collector.js';
@@ -99,6 +100,9 @@ const waitingMs = 1000;
  */
 const surveyFraction = 0.1;
 
+/** Folders that are surveyed at once where changes are announced: a change waits until they are. */
+const surveyFoldersMax = 250;
+
 /** Delay before the next attempt after a failure of the storage. */
 const retryMs = 1000;
 
@@ -108,6 +112,8 @@ export class AgentFollowing {
   private readonly backlog: BacklogReport;
   private surveyedMs = -Infinity;
   private surveyTookMs = 0;
+  /** The folders that the survey has not come to yet. */
+  private foldersLeft: string[] = [];
   private isFirst = true;
 
   constructor(
@@ -170,21 +176,38 @@ export class AgentFollowing {
     this.changes.begin(this.collector.folders, startedMs);
     const paths = this.changes.take(startedMs);
     const isDue = paths === null || startedMs - this.surveyedMs >= this.surveyEveryMs();
-    if (isDue) {
+    if (isDue && (paths === null || this.surveysAtOnce)) {
       await this.collector.survey();
-      this.surveyedMs = performance.now();
-      this.surveyTookMs = this.surveyedMs - startedMs;
+      this.foldersLeft = [];
     } else {
-      const changed = await this.collector.touch(paths);
+      const changed = new Set(await this.collector.touch(paths ?? []));
+      if (isDue) for (const folder of this.nextFolders()) changed.add(folder);
       if (changed.size === 0) return;
       await this.collector.survey(changed);
+    }
+    if (isDue) {
+      this.surveyedMs = performance.now();
+      this.surveyTookMs = this.surveyedMs - startedMs;
     }
     this.changes.begin(this.collector.folders, performance.now());
   }
 
+  /** Whether the survey that is due is of all folders, and not of some in turn. */
+  private get surveysAtOnce(): boolean {
+    const { changes, collector } = this;
+    return this.surveyedMs === -Infinity || !changes.watching || collector.folders.size <= surveyFoldersMax;
+  }
+
+  /** The folders that the survey comes to next, as paths in them. */
+  private nextFolders(): string[] {
+    if (this.foldersLeft.length === 0) this.foldersLeft = [...this.collector.folders];
+    return this.foldersLeft.splice(0, surveyFoldersMax).map((folder) => join(folder, '*'));
+  }
+
   private surveyEveryMs(): number {
     const { changes, collector } = this;
-    const wantedMs = changes.watching && !collector.hasLinks ? (collector.waits ? waitingMs : surveyMs) : 0;
+    const wholeMs = changes.watching && !collector.hasLinks ? (collector.waits ? waitingMs : surveyMs) : 0;
+    const wantedMs = wholeMs * Math.min(1, surveyFoldersMax / collector.folders.size);
     const restMs = (this.surveyTookMs / surveyFraction) * (this.options.sharedBy?.() ?? 1);
     return Math.max(wantedMs, this.paceMs, restMs);
   }

@@ -191,24 +191,16 @@ describe('folders that vary', () => {
     expect(await hosts(followed)).toEqual(['0 web']);
   });
 
-  it.each(['watched', 'not watched'])('are noticed while a server runs, %s', async (kind) => {
-    const directory = await temporaryFolder();
+  /** Collects from a folder as a server does. Returns the number of records so far. */
+  async function collected(directory: string, files: LogFiles): Promise<() => number> {
     const archive = await openOn(new MemoryDirectory());
     closeAtEnd(() => archive.close());
     const definition = followedAgent(directory, file);
     const store = await archive.agent('app', definition.schema);
-    const workers = new WorkerPool(0);
     const say = (): void => undefined;
     const collection = new Collection({
-      // Watches on all but two folders are refused, as where the system has no more.
-      files:
-        kind === 'watched'
-          ? realLogFiles
-          : {
-              ...realLogFiles,
-              watch: (path, ...rest) => (path === directory ? realLogFiles.watch(path, ...rest) : null),
-            },
-      workers,
+      files,
+      workers: new WorkerPool(0),
       log: { info: say, warn: say, error: say },
       now: Date.now,
       timezone: 'UTC',
@@ -220,17 +212,56 @@ describe('folders that vary', () => {
     closeAtEnd(() => collection.stop());
     await collection.add({ definition, store });
     collection.start();
-    const records = (): number => collection.status()['app']!.records;
+    return () => collection.status()['app']!.records;
+  }
+
+  function put(path: string, n: number): void {
+    mkdirSync(dirname(path), { recursive: true });
+    appendFileSync(path, lines(n, n + 1));
+  }
+
+  it.each(['watched', 'not watched'])('are noticed while a server runs, %s', async (kind) => {
+    const directory = await temporaryFolder();
+    // Watches on all but two folders are refused, as where the system has no more.
+    const watch: LogFiles['watch'] = (path, ...rest) =>
+      kind === 'watched' || path === directory ? realLogFiles.watch(path, ...rest) : null;
+    const records = await collected(directory, { ...realLogFiles, watch });
     let n = 0;
     for (const host of ['web', 'db', 'web']) {
-      const path = join(directory, host, 'a', 'app.log');
       for (let i = 0; i < 3; i++) {
-        mkdirSync(dirname(path), { recursive: true });
-        appendFileSync(path, lines(n, n + 1));
-        n++;
+        put(join(directory, host, 'a', 'app.log'), n++);
         await expect.poll(records, { timeout: 60_000, interval: 5 }).toBe(n);
       }
       rmSync(join(directory, host), { recursive: true });
     }
+  });
+
+  it('do not wait for a survey of all others', async () => {
+    const directory = await temporaryFolder();
+    const others = 700;
+    for (let i = 0; i < others; i++) put(join(directory, 'web', `${i}`, 'app.log'), i);
+    /** What is called for each folder that is read. */
+    let onList = (_path: string): void => undefined;
+    const list: LogFiles['list'] = (path) => {
+      onList(path);
+      return realLogFiles.list(path);
+    };
+    const records = await collected(directory, { ...realLogFiles, list });
+    // All are read twice: once more when they are watched. Then the survey reads them in turn.
+    const reads = new Map<string, number>();
+    await new Promise<void>((resolve) => {
+      onList = (path) => {
+        reads.set(path, (reads.get(path) ?? 0) + 1);
+        if (path.includes('/web/') && reads.get(path) === 3) resolve();
+      };
+    });
+    let between = 0;
+    const isFound = new Promise<void>((resolve) => {
+      onList = (path) => (path.endsWith('/db/new') ? resolve() : void between++);
+    });
+    put(join(directory, 'db', 'new', 'app.log'), others);
+    await isFound;
+    expect(between).toBeLessThan(0.8 * others);
+    await expect.poll(records, { timeout: 60_000, interval: 5 }).toBe(others + 1);
   });
 });

@@ -116,6 +116,12 @@ const rows: readonly Row[] = [
     },
   ],
   ['waits, and the folder was checked', quiet('waiting'), { kind: 'surveyed' }, { mayHaveMore: true }],
+  [
+    'waits because it is empty, and the folder was checked',
+    log({ kind: 'waiting' }, { status: { ...status, sizeBytes: 0 } }),
+    { kind: 'surveyed' },
+    {},
+  ],
   ['is followed, and the folder was checked', log(followed), { kind: 'surveyed' }, {}],
   ['lost its name', log(followed), { kind: 'missed', nowMs: 2000 }, { goneSinceMs: 2000, mayHaveMore: true }],
   [

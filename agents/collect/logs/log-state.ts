@@ -202,7 +202,10 @@ export function next(state: LogState, observation: Observation): Step {
     case 'measured':
       return { state: { ...state, status: observation.status } };
     case 'surveyed':
-      return { state: content.kind === 'waiting' ? { ...state, mayHaveMore: true } : state };
+      // One that is empty has to grow first.
+      return content.kind === 'waiting' && state.status.sizeBytes > 0
+        ? { state: { ...state, mayHaveMore: true } }
+        : { state };
     case 'missed':
       return {
         state: { ...state, mayHaveMore: true, goneSinceMs: state.goneSinceMs ?? observation.nowMs },
