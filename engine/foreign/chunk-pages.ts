@@ -9,7 +9,13 @@ import {
 import { readThrift, type ThriftBounds } from '../parquet/thrift-reader.js';
 import { LogstrataError } from '../core/errors.js';
 import { headerBytesMax, foreignPagesMax, foreignPageValuesMax, pageBytesMax } from '../core/limits.js';
-import type { ForeignRead, LeafChunk, PageTable, RowSpan } from './foreign-file.js';
+import {
+  wantedSpan,
+  type ForeignRead,
+  type LeafChunk,
+  type PageTable,
+  type RowSpan,
+} from './foreign-file.js';
 import type { ChunkBytes } from './chunk-bytes.js';
 import { withKeptScratch } from '../core/scratch.js';
 import type { Arena } from '../core/arena.js';
@@ -34,7 +40,7 @@ export interface Page<H extends AnyPageHeader = AnyPageHeader> {
 }
 
 /** A page with the entries of the chunk's dictionary. */
-type DictionaryPage = Page<AnyDictionaryPageHeader>;
+export type DictionaryPage = Page<AnyDictionaryPageHeader>;
 
 /** A data page, and the row of the row group that it begins with. */
 export interface DataPage extends Page<AnyDataPageHeader> {
@@ -190,7 +196,7 @@ export interface FoundPages {
 
 /** Finds the pages of a reading. Where their positions are unknown, reads the whole chunk at once. Throws as `walkPages` does. */
 export function findPages(bytes: ChunkBytes, read: ForeignRead, wantsChecksum: boolean): FoundPages {
-  const span = read.spans[read.wanted]!;
+  const span = wantedSpan(read);
   if (read.pages !== null) return { found: pagesOfTable(bytes, span, read.pages), checksum: null };
   const told = pagesAsTold(bytes, read, span);
   if (told !== null) return { found: told, checksum: null };
@@ -201,11 +207,11 @@ export function findPages(bytes: ChunkBytes, read: ForeignRead, wantsChecksum: b
 
 /**
  * Finds the pages of a span by the file's `OffsetIndex`. Null where there is none or it may not be used, where it would save
- * nothing (a single span), or where it does not agree with the pages.
+ * nothing (all rows), or where it does not agree with the pages.
  */
 function pagesAsTold(bytes: ChunkBytes, read: ForeignRead, span: RowSpan): SpanPages | null {
-  const { chunk, spans, rowGroupRows, takesOffsetIndex } = read;
-  if (takesOffsetIndex !== true || spans.length < 2) return null;
+  const { chunk, rowGroupRows, takesOffsetIndex } = read;
+  if (takesOffsetIndex !== true || span.to - span.from === rowGroupRows) return null;
   const table = tableAsTold(bytes, chunk, rowGroupRows);
   if (table === null) return null;
   try {
@@ -298,7 +304,8 @@ export function readDataPage(page: Page<AnyDataPageHeader>, reading: PageReading
     present = decodeLevels(definitions.bytes, 0, definitions.bytes.length, rows, bits!);
     if (present < 0) throw new FormatError('the levels are malformed', at);
   }
-  return { rows, present, bits: present === rows ? null : bits, encoding: header.encoding, values, at };
+  const own = { encoding: header.encoding, values: values(), at };
+  return { rows, present, bits: present === rows ? null : bits, ...own };
 }
 
 /** The entries of a data page: one for each value and each missing value, with its levels. */
@@ -308,8 +315,8 @@ export interface EntryPage {
   readonly definitions: Uint16Array | null;
   /** Repetition levels; null where every entry is a row. */
   readonly repetitions: Uint16Array | null;
-  /** The values of the entries that have one. */
-  readonly stored: StoredPage;
+  /** Gives the values of the entries that have one. In pages of version 2 only these are compressed. */
+  readonly stored: () => StoredPage;
 }
 
 /** Reads the entries of a data page of any column. Throws as `readDictionaryPage` does. */
@@ -321,10 +328,13 @@ export function readEntryPage(page: Page<AnyDataPageHeader>, reading: PageReadin
     stored === null ? null : levelsOf(stored, max, header.rows, at);
   const repetitions = levels(parts.repetitions, repetitionMax);
   const definitions = levels(parts.definitions, definitionMax);
-  let present = header.rows;
-  for (const definition of definitions ?? []) if (definition < definitionMax) present--;
-  const { values } = parts;
-  const stored = { rows: present, present, bits: null, encoding: header.encoding, values, at };
+  const stored = (): StoredPage => {
+    let present = 0;
+    if (definitions === null) present = header.rows;
+    else for (let i = 0; i < header.rows; i++) present += Number(definitions[i] === definitionMax);
+    const own = present === 0 ? encoding.plain : header.encoding;
+    return { rows: present, present, bits: null, encoding: own, values: parts.values(), at };
+  };
   return { entries: header.rows, definitions, repetitions, stored };
 }
 
@@ -337,7 +347,7 @@ interface StoredLevels {
 interface PageParts {
   readonly repetitions: StoredLevels | null;
   readonly definitions: StoredLevels | null;
-  readonly values: Uint8Array;
+  readonly values: () => Uint8Array;
 }
 
 function partsOf(page: Page<AnyDataPageHeader>, reading: PageReading): PageParts {
@@ -355,9 +365,8 @@ function partsOf(page: Page<AnyDataPageHeader>, reading: PageReading): PageParts
     return {
       repetitions: part(repetitionMax, 0, repetitionBytes),
       definitions: part(definitionMax, repetitionBytes, levelsEnd),
-      values: isCompressed
-        ? decompressed(page, stored, header.uncompressedBytes - levelsEnd, reading)
-        : stored,
+      values: () =>
+        isCompressed ? decompressed(page, stored, header.uncompressedBytes - levelsEnd, reading) : stored,
     };
   }
   const content = decompressed(page, body, header.uncompressedBytes, reading);
@@ -377,7 +386,7 @@ function partsOf(page: Page<AnyDataPageHeader>, reading: PageReading): PageParts
   };
   const repetitions = part(repetitionMax, header.repetitionEncoding);
   const definitions = part(definitionMax, header.levelEncoding);
-  return { repetitions, definitions, values: content.subarray(end) };
+  return { repetitions, definitions, values: () => content.subarray(end) };
 }
 
 function decompressed(

@@ -2,13 +2,14 @@ import { codecNumber, FormatError } from '../parquet/format.js';
 import {
   type DecodedSpans,
   type ForeignRead,
+  wantedSpan,
   withErrorsNamed,
   withDistinctNames,
   type ForeignChunk,
   type ForeignFile,
 } from './foreign-file.js';
 import { JsonText } from './value-texts.js';
-import { buildSpans, type RowSource } from './span-columns.js';
+import { buildRows, buildSpans, type RowSource } from './span-columns.js';
 import { arrowIndexOf, type ArrowBatch, type ArrowIndex } from './arrow-index.js';
 import { BatchBuffers, ReadingTally, fieldPlaces, placeBytes, type FieldPlace } from './batch-buffers.js';
 import { FieldReader } from './field-reader.js';
@@ -29,7 +30,7 @@ export async function decodeArrow(read: ForeignRead): Promise<DecodedSpans> {
 }
 
 async function decode(read: ForeignRead): Promise<DecodedSpans> {
-  const { column, columnIndex, rowGroup, rowGroupRows, chunk, spans, wanted } = read;
+  const { column, columnIndex, rowGroup, rowGroupRows, chunk, rows: wantedRows } = read;
   const index = await arrowIndexOf(read);
   const batch = index.batches[rowGroup];
   if (batch === undefined || batch.offset !== chunk.offset || batch.rows !== rowGroupRows)
@@ -39,14 +40,15 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
     throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const tally = new ReadingTally();
   const buffers = await BatchBuffers.open(read, batch, tally);
-  const isWhole = batch.codec !== codecNumber.none || spans.length < 2;
-  const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : spans[wanted]!;
+  const wanted = wantedSpan(read);
+  const isWhole = batch.codec !== codecNumber.none || wanted.to - wanted.from === rowGroupRows;
+  const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : wanted;
   const reader = await new FieldReader(read, index, rowGroup, tally).read({ place, buffers, from, to });
   const { leaf, text } = reader;
   if (column.values.kind !== 'json' && leaf === null)
     throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const json = new JsonText();
-  let row = from;
+  let row = wantedRows?.[0] ?? from;
   const rows: RowSource = {
     text,
     value: () => (reader.isMissing(row++) ? null : leaf!(row - 1)),
@@ -55,10 +57,10 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
       reader.write(row - 1, json);
       return json.take();
     },
-    skip: () => row++,
+    skip: (count) => (row += count),
   };
   return {
-    ...buildSpans(read, rows, isWhole),
+    ...(isWhole && wantedRows === undefined ? buildSpans(read, rows) : buildRows(read, rows)),
     pages: null,
     bytesRead: tally.bytesRead,
     checksum: isWhole ? tally.checksum : null,

@@ -126,6 +126,8 @@ export interface ForeignRead extends ForeignPlace {
   readonly spans: readonly RowSpan[];
   /** Index of the span that is wanted. Others that lie in the same pages may be returned with it. */
   readonly wanted: number;
+  /** Where only some rows are wanted: their numbers in the row group, ascending. The result is one column of these, as the wanted span. */
+  readonly rows?: Uint32Array | undefined;
   /** The pages as an earlier reading found them; null where none did. */
   readonly pages: PageTable | null;
   /**
@@ -133,6 +135,11 @@ export interface ForeignRead extends ForeignPlace {
    * whole, so the result has no checksum.
    */
   readonly takesOffsetIndex?: boolean | undefined;
+}
+
+/** The rows that are wanted, and those between them. */
+export function wantedSpan({ rows, spans, wanted }: ForeignRead): RowSpan {
+  return rows === undefined ? spans[wanted]! : { from: rows[0]!, to: rows.at(-1)! + 1 };
 }
 
 /** The result of a reading. */

@@ -6,7 +6,13 @@ import { missingBytesMax } from './chunk-bytes.js';
 import { decodeParquetCompletely } from './complete-columns.js';
 import { decodeArrow, readArrowFile } from './decode-arrow.js';
 import { decodeParquet } from './decode-parquet.js';
-import type { DecodedSpans, ForeignFile, ForeignFormat, ForeignRead } from './foreign-file.js';
+import {
+  wantedSpan,
+  type DecodedSpans,
+  type ForeignFile,
+  type ForeignFormat,
+  type ForeignRead,
+} from './foreign-file.js';
 import { pageRange } from './offset-index.js';
 import { readParquetFile } from './read-parquet-file.js';
 
@@ -54,7 +60,9 @@ export async function describeFile({ path, format, copy }: DescribeJob): Promise
  */
 export async function decodeForeign(read: ForeignRead): Promise<DecodedSpans> {
   if (read.format === 'arrow') return await decodeArrow(read);
-  return await (read.column.way === 'fast' ? decodeParquet(read) : decodeParquetCompletely(read));
+  // Our own kernels decode whole pages, which takes longer than a few values do one by one.
+  const isFast = read.column.way === 'fast' && read.rows === undefined;
+  return await (isFast ? decodeParquet(read) : decodeParquetCompletely(read));
 }
 
 /** Bytes [from, to) of a file. */
@@ -73,13 +81,14 @@ export function describedRanges(format: ForeignFormat, bytes: number): Range[] {
 }
 
 /** Byte ranges that a reading needs. Rarely it needs others too. */
-export function readRanges({ format, column, chunk, pages, spans, wanted }: ForeignRead): Range[] {
+export function readRanges(read: ForeignRead): Range[] {
+  const { format, column, chunk, pages } = read;
   // The positions of a batch's buffers are known only after its header has been read.
   if (format === 'arrow') return [];
   const whole = { from: chunk.offset, to: chunk.offset + chunk.bytes + missingBytesMax };
   if (pages === null || column.way !== 'fast') return [whole];
   const { offsets } = pages;
-  const range = pageRange(pages, spans[wanted]!);
+  const range = pageRange(pages, wantedSpan(read));
   if (range === null) return [whole];
   return [
     { from: offsets[range.first]!, to: offsets[range.last]! },

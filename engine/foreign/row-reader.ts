@@ -1,47 +1,24 @@
-import type { BytesColumn, Column, DictionaryColumn, NumberColumn, PlainColumn } from '../columns/column.js';
+import type { BytesColumn, Column, DictionaryColumn, NumberColumn } from '../columns/column.js';
+import { heap } from '../core/arena.js';
 import { encoding, FormatError, physicalType } from '../parquet/format.js';
+import type { AnyDataPageHeader } from '../parquet/page-header.js';
 import {
   hasCodes,
   isData,
   isDictionary,
   readDictionaryPage,
   readEntryPage,
+  type DictionaryPage,
   type EntryPage,
   type Page,
   type PageReading,
+  type StoredPage,
 } from './chunk-pages.js';
 import type { RowSource } from './span-columns.js';
 import { formatOf, type LeafValue, type ValueFormat } from './stored-type.js';
 import { halfFloat, JsonText, signedInteger } from './value-texts.js';
 import { decodeEntryCodes, pageValues } from './page-values.js';
 import type { LeafType, ListNode, MapNode, SchemaNode } from './parquet-schema.js';
-
-/** The entries of a data page with their values. */
-interface LeafPage extends EntryPage {
-  /** The values of the entries that have one; with `codes`, the dictionary that these index. */
-  readonly values: Column;
-  readonly codes: Uint32Array | null;
-}
-
-/** Decodes the data pages among `pages` one by one. */
-function* leafPages(pages: Iterable<Page>, type: LeafType, reading: PageReading): Generator<LeafPage> {
-  let dictionary: PlainColumn | null = null;
-  for (const page of pages) {
-    if (isDictionary(page)) dictionary = pageValues(readDictionaryPage(page, reading), type) as PlainColumn;
-    if (!isData(page) || page.header.rows === 0) continue;
-    const entries = readEntryPage(page, reading);
-    const { stored, repetitions } = entries;
-    const rows = repetitions?.reduce((sum, level) => sum + Number(level === 0), 0) ?? page.header.rows;
-    if (page.rows !== undefined && (rows !== page.rows || (repetitions?.[0] ?? 0) > 0))
-      throw new FormatError(`expected a data page of ${page.rows} rows here`, page.at);
-    if (stored.present === 0)
-      yield { ...entries, values: pageValues({ ...stored, encoding: encoding.plain }, type), codes: null };
-    else if (!hasCodes(stored.encoding)) yield { ...entries, values: pageValues(stored, type), codes: null };
-    else if (dictionary === null)
-      throw new FormatError('the page refers to a dictionary, but there is none', page.at);
-    else yield { ...entries, values: dictionary, codes: decodeEntryCodes(stored, dictionary.length) };
-  }
-}
 
 /** How the values of a leaf are read and written as text. */
 interface LeafFormat extends ValueFormat {
@@ -103,28 +80,44 @@ function int96Nanos(bytes: Uint8Array): bigint {
   return BigInt.asIntN(64, (day * dayNanos + nanosOfDay - belowMicro) / 1000n) * 1000n + belowMicro;
 }
 
-/** Iterates over the entries of a column chunk. */
+/**
+ * Iterates over the entries of a column chunk. The values of a page are decoded when the first of them is read, and a page whose
+ * rows are all skipped is not even decompressed where its number of rows is known.
+ */
 export class LeafCursor {
   readonly format: LeafFormat;
-  readonly #pages: Iterator<LeafPage>;
-  #page: LeafPage | undefined;
+  readonly #pages: Iterator<Page>;
+  readonly #reading: PageReading;
+  #dictionaryPage: DictionaryPage | null = null;
+  #dictionary: Column | null = null;
+  /** Null before the first page and after the last one. */
+  #page: EntryPage | null = null;
+  /** Reads the page's value with an index among those of its entries that have one; null until one is read. */
+  #valueAt: ((index: number) => LeafValue) | null = null;
   #entry = 0;
   #value = 0;
 
-  /** @param pages the pages of the chunk from the wanted rows on, the dictionary first */
+  /**
+   * @param pages the pages of the chunk from the wanted rows on, the dictionary first
+   * @param skipped number of rows to skip at first
+   * @param areFew whether only a few of the values are read, so that they are better decoded one by one
+   */
   constructor(
     readonly type: LeafType,
     pages: Iterable<Page>,
     reading: PageReading,
+    skipped: number,
+    private readonly areFew: boolean,
   ) {
     this.format = leafFormatOf(type);
-    this.#pages = leafPages(pages, type, reading);
-    this.#turnPage();
+    this.#pages = pages[Symbol.iterator]();
+    this.#reading = reading;
+    this.skipRows(this.#turnPage(skipped));
   }
 
   /** Definition level of the current entry; -1 after the last entry. */
   get definition(): number {
-    if (this.#page === undefined) return -1;
+    if (this.#page === null) return -1;
     return this.#page.definitions?.[this.#entry] ?? this.type.definitionMax;
   }
 
@@ -135,30 +128,147 @@ export class LeafCursor {
 
   /** The value of the current entry, which must have one. */
   get value(): LeafValue {
-    const { values, codes } = this.#page!;
-    return this.format.read(values, codes === null ? this.#value : codes[this.#value]!);
+    this.#valueAt ??= this.#decode();
+    return this.#valueAt(this.#value);
   }
 
   /** Goes to the next entry. Throws `FormatError` after the last one. */
   advance(): void {
-    if (this.#page === undefined) throw new FormatError('the column has fewer values than rows', 0);
+    if (this.#page === null) throw noMoreValues();
     if (this.definition === this.type.definitionMax) this.#value++;
     this.#entry++;
-    if (this.#entry === this.#page.entries) this.#turnPage();
+    if (this.#entry === this.#page.entries) this.#turnPage(0);
   }
 
-  /** Goes to the beginning of the row that is `rows` after this one. */
+  /** Goes to the beginning of the row that is `rows` after this one. Throws `FormatError` where there are fewer. */
   skipRows(rows: number): void {
-    for (; rows > 0; rows--)
-      do this.advance();
-      while (this.repetition !== 0);
+    let left = rows;
+    while (left > 0) {
+      if (this.#page === null) throw noMoreValues();
+      const { entries, definitions, repetitions } = this.#page;
+      const from = this.#entry;
+      let end = repetitions === null ? Math.min(entries, from + left) : from + 1;
+      if (repetitions === null) left -= end - from;
+      else while (end < entries && (repetitions[end] !== 0 || --left > 0)) end++;
+      this.#value += countEqual(definitions, this.type.definitionMax, from, end);
+      this.#entry = end;
+      if (end < entries) continue;
+      // The next page may continue the last row of this one.
+      if (repetitions === null) left = this.#turnPage(left);
+      else left = this.#turnPage(left - 1) + Number(this.repetition !== 0);
+    }
   }
 
-  #turnPage(): void {
-    this.#page = this.#pages.next().value as LeafPage | undefined;
+  /** Goes to the next page, or, where pages are known to have only rows that are skipped, beyond these. Returns how many rows are left to skip. */
+  #turnPage(rows: number): number {
+    this.#page = null;
+    this.#valueAt = null;
     this.#entry = 0;
     this.#value = 0;
+    let left = rows;
+    for (;;) {
+      const next = this.#pages.next();
+      if (next.done === true) return left;
+      const page = next.value;
+      if (isDictionary(page)) this.#dictionaryPage = page;
+      if (!isData(page) || page.header.rows === 0) continue;
+      const isFlat = this.type.repetitionMax === 0;
+      if (isFlat && page.header.rows !== (page.rows ?? page.header.rows)) throw unlikeTable(page);
+      const known = isFlat ? page.header.rows : page.rows;
+      if (known === undefined || left < known) {
+        this.#page = this.#readPage(page);
+        return left;
+      }
+      left -= known;
+    }
   }
+
+  #readPage(page: Page<AnyDataPageHeader>): EntryPage {
+    const entries = readEntryPage(page, this.#reading);
+    const { repetitions } = entries;
+    if (page.rows === undefined || repetitions === null) return entries;
+    const rows = countEqual(repetitions, 0, 0, repetitions.length);
+    if (rows !== page.rows || repetitions[0]! > 0) throw unlikeTable(page);
+    return entries;
+  }
+
+  #decode(): (index: number) => LeafValue {
+    const { type } = this;
+    const { read } = this.format;
+    const stored = this.#page!.stored();
+    if (hasCodes(stored.encoding)) {
+      if (this.#dictionaryPage === null)
+        throw new FormatError('the page refers to a dictionary, but there is none', stored.at);
+      // The page keeps its own room while the dictionary is read.
+      const reading = { ...this.#reading, room: heap };
+      const entries = (this.#dictionary ??= pageValues(
+        readDictionaryPage(this.#dictionaryPage, reading),
+        type,
+      ));
+      const codes = decodeEntryCodes(stored, entries.length);
+      return (index) => read(entries, codes[index]!);
+    }
+    const single = this.areFew ? plainValues(stored, type) : null;
+    if (single !== null) return (index) => read(single(index), 0);
+    const values = pageValues(stored, type);
+    return (index) => read(values, index);
+  }
+}
+
+/**
+ * Reads single values of a page in the encoding PLAIN, in ascending order, as columns of one value. Null for other encodings and for
+ * bits, of which all have to be decoded.
+ */
+function plainValues(page: StoredPage, type: LeafType): ((index: number) => Column) | null {
+  if (page.encoding !== encoding.plain || type.type === physicalType.boolean) return null;
+  const { values, at, present } = page;
+  const width = type.valueBytes || (widthOf.get(type.type) ?? 0);
+  if (width > 0) {
+    if (values.length < present * width)
+      throw new FormatError(`the page has ${values.length} bytes for ${present} values`, at);
+    const one = { ...page, rows: 1, present: 1 };
+    return (index) =>
+      pageValues({ ...one, values: values.subarray(index * width, (index + 1) * width) }, type);
+  }
+  const view = new DataView(values.buffer, values.byteOffset, values.length);
+  let next = 0;
+  let from = 0;
+  let to = 0;
+  return (index) => {
+    for (; next <= index; next++) {
+      from = to + lengthBytes;
+      to = from > values.length ? Infinity : from + view.getUint32(to, true);
+      if (to > values.length) throw new FormatError('the strings do not fill their page', at);
+    }
+    return { kind: 'bytes', length: 1, offsets: Uint32Array.of(from, to), bytes: values, validity: null };
+  };
+}
+
+/** Bytes of the length before each string in PLAIN. */
+const lengthBytes = 4;
+
+/** Bytes of the numbers in PLAIN, by physical type. */
+const widthOf = new Map<number, number>([
+  [physicalType.int32, 4],
+  [physicalType.float, 4],
+  [physicalType.int64, 8],
+  [physicalType.double, 8],
+]);
+
+function noMoreValues(): FormatError {
+  return new FormatError('the column has fewer values than rows', 0);
+}
+
+function unlikeTable({ at, rows }: Page): FormatError {
+  return new FormatError(`expected a data page of ${rows} rows here`, at);
+}
+
+/** The number of levels in [from, to) that are `level`; where there are no levels, all are. */
+function countEqual(levels: Uint16Array | null, level: number, from: number, to: number): number {
+  if (levels === null) return to - from;
+  let count = 0;
+  for (let i = from; i < to; i++) if (levels[i] === level) count++;
+  return count;
 }
 
 /**
@@ -196,9 +306,9 @@ export class RowReader implements RowSource {
     return isMissing ? null : text;
   }
 
-  /** Skips the next row. */
-  skip(): void {
-    for (const cursor of this.cursors) cursor.skipRows(1);
+  /** Skips the next rows. */
+  skip(rows: number): void {
+    for (const cursor of this.cursors) cursor.skipRows(rows);
   }
 
   #cursorsOf({ firstLeaf, leaves }: SchemaNode): readonly LeafCursor[] {
@@ -215,7 +325,7 @@ export class RowReader implements RowSource {
   /** Whether the definition levels of a node's leaves are below `level`. Throws where only some of them are. */
   #isBelow(node: SchemaNode, level: number): boolean {
     const [first, ...others] = this.#cursorsOf(node);
-    if (first!.definition < 0) throw new FormatError('the column has fewer values than rows', 0);
+    if (first!.definition < 0) throw noMoreValues();
     const isBelow = first!.definition < level;
     for (const { definition } of others)
       if (definition < level !== isBelow)

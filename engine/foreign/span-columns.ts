@@ -4,7 +4,13 @@ import { heap } from '../core/arena.js';
 import { assert, LogstrataError } from '../core/errors.js';
 import { foreignAtOnceBytesMax, foreignSpanBytesMax, int64Max, int64Min } from '../core/limits.js';
 import { FormatError } from '../parquet/format.js';
-import type { DecodedSpan, DecodedSpans, ForeignColumn, ForeignRead } from './foreign-file.js';
+import {
+  wantedSpan,
+  type DecodedSpan,
+  type DecodedSpans,
+  type ForeignColumn,
+  type ForeignRead,
+} from './foreign-file.js';
 import { ticksToMs, type LeafValue, type ValueFormat } from './stored-type.js';
 
 /**
@@ -42,11 +48,7 @@ class SpanColumns {
     this.#state.rows++;
     const { spans, wanted } = this.read;
     if (this.#builder?.kind === 'string' && this.#builder.bytesUsed > this.#bytesMax) {
-      if (this.#span === wanted)
-        throw new LogstrataError(
-          'limit',
-          `more than ${foreignSpanBytesMax} bytes in ${this.#state.rows} rows`,
-        );
+      if (this.#span === wanted) throw tooManyBytes(this.#state.rows);
       this.#siblingBytes = foreignAtOnceBytesMax;
       this.#builder = null;
     }
@@ -79,42 +81,61 @@ export interface RowSource extends Pick<ValueFormat, 'text'> {
   value(): LeafValue | null;
   /** Reads the next row as JSON; null where it has no value. */
   json(): string | null;
-  /** Skips the next row. */
-  skip(): void;
+  /** Skips the next rows. */
+  skip(rows: number): void;
 }
 
-/**
- * Builds the columns of spans value by value.
- *
- * @param isWhole whether `rows` begin with the row group, not with the wanted span, which is then the only one
- */
-export function buildSpans(
-  read: ForeignRead,
-  rows: RowSource,
-  isWhole: boolean,
-): Pick<DecodedSpans, 'spans' | 'replaced'> {
-  const { column, spans, wanted } = read;
-  const { from, to } = spans[wanted]!;
-  const columns = new SpanColumns(
-    isWhole ? read : { ...read, spans: [{ from: 0, to: to - from }], wanted: 0 },
-  );
-  const setValue = valueSetter(column, rows.text);
+/** Builds the columns of spans value by value, from rows that begin with the row group. */
+export function buildSpans(read: ForeignRead, rows: RowSource): Pick<DecodedSpans, 'spans' | 'replaced'> {
+  const columns = new SpanColumns(read);
+  const addRow = rowAdder(read.column, rows);
   let replaced = 0;
   while (!columns.isComplete) {
     const { builder } = columns;
-    if (builder === null) rows.skip();
-    else if (column.values.kind === 'json') {
+    if (builder === null) rows.skip(1);
+    else replaced += addRow(builder);
+    columns.endRow();
+  }
+  return { spans: columns.spans, replaced };
+}
+
+/** Builds a column of the wanted rows only, the first of which `source` begins with. Throws `limit` as `buildSpans` does. */
+export function buildRows(read: ForeignRead, source: RowSource): Pick<DecodedSpans, 'spans' | 'replaced'> {
+  const { column, wanted } = read;
+  const { from, to } = wantedSpan(read);
+  const rows = read.rows ?? Uint32Array.from({ length: to - from }, (_, i) => from + i);
+  const state: BuilderState = { rows: 0, arena: heap, firstRows: rows.length, usual: null };
+  const builder = makeColumnBuilder(column.type, state);
+  const addRow = rowAdder(column, source);
+  let next = rows[0]!;
+  let replaced = 0;
+  for (const row of rows) {
+    source.skip(row - next);
+    replaced += addRow(builder);
+    state.rows++;
+    next = row + 1;
+    if (builder.kind === 'string' && builder.bytesUsed > foreignSpanBytesMax) throw tooManyBytes(state.rows);
+  }
+  return { spans: [{ span: wanted, column: builder.take(rows.length) }], replaced };
+}
+
+function tooManyBytes(rows: number): LogstrataError {
+  return new LogstrataError('limit', `more than ${foreignSpanBytesMax} bytes in ${rows} rows`);
+}
+
+/** Returns a function that reads the next row and sets its value. It returns as `valueSetter` says. */
+function rowAdder(column: ForeignColumn, rows: RowSource): (builder: ColumnBuilder) => number {
+  const setValue = valueSetter(column, rows.text);
+  return (builder) => {
+    if (column.values.kind === 'json') {
       assert(builder.kind === 'string', 'JSON is text');
       const json = rows.json();
       if (json !== null) builder.setString(json);
-    } else {
-      const value = rows.value();
-      if (value !== null) replaced += setValue(builder, value);
+      return 0;
     }
-    columns.endRow();
-  }
-  const built = isWhole ? columns.spans : columns.spans.map((span) => ({ ...span, span: wanted }));
-  return { spans: built, replaced };
+    const value = rows.value();
+    return value === null ? 0 : setValue(builder, value);
+  };
 }
 
 /**
@@ -138,8 +159,10 @@ function valueSetter(
       case 'int': {
         const stored = BigInt(value as boolean | bigint);
         const integer = values.kind === 'ticks' ? ticksToMs(stored, values) : stored;
-        if (integer < int64Min || integer > int64Max)
-          throw new FormatError(`the integer ${integer} contradicts the bounds in the file`, 0);
+        const isInRange = integer >= int64Min && integer <= int64Max;
+        // A time beyond the range of times is null, also where our own kernels decode it.
+        if (!isInRange && values.kind === 'ticks') return 0;
+        if (!isInRange) throw new FormatError(`the integer ${integer} contradicts the bounds in the file`, 0);
         builder.setBigInt(integer);
         return 0;
       }

@@ -1,6 +1,7 @@
 import { mergedLineBytesMax, positionOfEntry, writeMergedRows } from '../kernels/merged-rows.js';
 import { lineBytesMax, writeJsonRows, type LineOutput, type LineTable } from '../kernels/json-rows.js';
 import { bufferBytes } from '../core/allocator.js';
+import { addRun, type Run } from '../store/manifest/manifest.js';
 import { sharedMemory, type SharedMemory } from '../core/shared-memory.js';
 import type { Position } from '../core/cursor.js';
 import { answerBytesMax, cellsOfBlock } from '../core/limits.js';
@@ -121,6 +122,27 @@ export function* partsOf({ unit, selection, skip, take }: Matches): Generator<Li
     const { partition } = range;
     yield { rows, first, end: first + taken, partition, ordinalOfRow0: range.firstOrdinal - range.firstRow };
   }
+}
+
+/** The indices of the rows that an answer takes from one unit, and their positions. */
+export function wantedRows(matches: Matches): { indices: Uint32Array; runs: Run[] } {
+  const indices = new Uint32Array(matches.take);
+  const runs: Run[] = [];
+  let count = 0;
+  for (const { rows, first, end, partition, ordinalOfRow0 } of partsOf(matches)) {
+    let from = first;
+    for (let i = first; i < end; i++) {
+      const row = rows?.[i] ?? i;
+      indices[count++] = row;
+      // Consecutive rows are one run.
+      if (i + 1 < end && (rows?.[i + 1] ?? i + 1) === row + 1) continue;
+      const length = i + 1 - from;
+      const firstOrdinal = ordinalOfRow0 + row + 1 - length;
+      addRun(runs, { partition, firstOrdinal, firstRow: count - length, rows: length });
+      from = i + 1;
+    }
+  }
+  return { indices, runs };
 }
 
 /** Takes up to `rows` rows from parts, the next of which is the last in the list. */

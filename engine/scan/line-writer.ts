@@ -10,12 +10,14 @@ import {
   lineJobsMax,
   lineJobsOfAllMax,
   rowGroupBytesMax,
+  rowGroupsAheadMax,
   turnMs,
 } from '../core/limits.js';
 import { throwIfAborted } from '../store/reading/pace.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { newReadCounters } from '../store/reading/read-counters.js';
-import type { HeldColumns, RowGroup } from '../store/reading/snapshot.js';
+import type { HeldColumns, RowGroup, WantedRows } from '../store/reading/snapshot.js';
+import type { LineTable } from '../kernels/json-rows.js';
 import { Chunks } from './reading-estimate.js';
 import type { ScanWork } from './row-group-filter.js';
 import {
@@ -27,7 +29,9 @@ import {
   positionIn,
   type Piece,
   takeRows,
+  wantedRows,
 } from './json-lines.js';
+import type { Run } from '../store/manifest/manifest.js';
 import { linesTask } from './row-group-task.js';
 import type { Matches } from './selection.js';
 import { rangeOfRun, type ScanPlan } from './plan.js';
@@ -212,6 +216,10 @@ interface Source {
   readonly parts: LinePart[];
   /** Whether threads write them. */
   isForThreads: boolean;
+  /** The matches, where their rows may be read by themselves. */
+  readonly few: Matches | null;
+  /** The table of the rows alone, where these have been read by themselves. */
+  table: LineTable | null;
 }
 
 /** The table of a row group, while its columns are held in memory. */
@@ -235,6 +243,8 @@ export class LineWriter {
   #tablesBytes = 0;
   /** Row groups whose columns the statistics include already. */
   readonly #counted = new Set<RowGroup>();
+  /** Matches whose rows have been read with those of the matches before them. */
+  readonly #ahead: Source[] = [];
   /** The piece that rows are written to here, and its cells. */
   #lines: { readonly lines: JsonLines; readonly cells: readonly number[] } | null = null;
   /** Pieces to give, and the jobs that write the following ones. Lines that were written here after a job are a job that has ended. */
@@ -286,8 +296,57 @@ export class LineWriter {
     }
   }
 
-  /** The next matches, once the columns that threads need are in memory; null at the end. */
+  /** The next matches, once the columns that threads need, or rows that are read by themselves, are in memory; null at the end. */
   async #next(found: AsyncIterator<Matches | MergedRows, void>): Promise<Source | null> {
+    const source = this.#ahead.shift() ?? (await this.#take(found));
+    if (source === null || source.table !== null || !(await this.#prefersRows(source))) return source;
+    const sources = [source, ...this.#ahead.splice(0)];
+    for (let { rows } = source; rows < inlineRowsMax && sources.length < rowGroupsAheadMax;) {
+      const next = await this.#take(found);
+      if (next === null) break;
+      sources.push(next);
+      rows += next.rows;
+    }
+    await this.#readRows(sources);
+    this.#ahead.push(...sources.slice(1));
+    return source;
+  }
+
+  async #prefersRows({ rowGroup, few }: Source): Promise<boolean> {
+    if (few === null) return false;
+    const open = await (rowGroup as RowGroup).open(this.#work.threads, this.#work.stats);
+    return open.prefersRows?.(this.#fields.fields) === true;
+  }
+
+  /** Reads the rows of the first of the sources by themselves, and others that come with them. */
+  async #readRows(sources: readonly Source[]): Promise<void> {
+    const { stats, threads } = this.#work;
+    const { fields } = this.#fields;
+    const wanted = new Map<WantedRows, { readonly source: Source; readonly runs: readonly Run[] }>();
+    for (const source of sources) {
+      if (source.few === null) continue;
+      const { indices: rows, runs } = wantedRows(source.few);
+      wanted.set({ rowGroup: source.few.unit.rowGroup, rows }, { source, runs });
+    }
+    const open = await (sources[0]!.rowGroup as RowGroup).open(threads, stats);
+    const read = await open.rowsOf!(fields, [...wanted.keys()], stats);
+    if (read === null) return;
+    const { table } = writtenTable(read.columns, this.#fields);
+    let before = 0;
+    for (const taken of read.taken) {
+      const { source, runs } = wanted.get(taken)!;
+      const parts = runs.map(({ partition, firstOrdinal, firstRow, rows }): LinePart => {
+        const first = before + firstRow;
+        return { rows: null, first, end: first + rows, partition, ordinalOfRow0: firstOrdinal - first };
+      });
+      source.table = table;
+      source.parts.splice(0, source.parts.length, ...parts.reverse());
+      before += taken.rows.length;
+    }
+  }
+
+  /** The next matches; null at the end. */
+  async #take(found: AsyncIterator<Matches | MergedRows, void>): Promise<Source | null> {
     const result = await found.next();
     if (result.done === true) return null;
     const matches = result.value;
@@ -300,7 +359,8 @@ export class LineWriter {
     // They are not held, because this answer may wait for its client before it uses them.
     if (isForThreads) (await this.#hold(rowGroup, rows)).release();
     const parts = 'part' in matches ? [matches.part] : [...partsOf(matches)].reverse();
-    return { rowGroup, rows, parts, isForThreads };
+    const few = isForThreads || 'part' in matches ? null : matches;
+    return { rowGroup, rows, parts, isForThreads, few, table: null };
   }
 
   /** Whether there is a piece to give before the next matches are there. Waits until one of them is. */
@@ -348,9 +408,9 @@ export class LineWriter {
     return this.#beginJob(source);
   }
 
-  async #writeHere({ rowGroup, rows, parts }: Source): Promise<void> {
+  async #writeHere({ rowGroup, rows, parts, table: own }: Source): Promise<void> {
     if (this.#jobs.length + this.#ready.length === 0) this.#giveTurnBack();
-    const { table } = await this.#tableOf(rowGroup, rows);
+    const table = own ?? (await this.#tableOf(rowGroup, rows)).table;
     const startMs = performance.now();
     const { lines } = (this.#lines ??= this.#newPiece());
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {

@@ -1,6 +1,6 @@
 import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
-import { addRun, type Run } from '../store/manifest/manifest.js';
+import type { Run } from '../store/manifest/manifest.js';
 import { newScanStats, canResume } from './answer.js';
 import { finderOf, type FinderWork, type RemoteSource } from './tiered-finder.js';
 import { Pace } from '../store/reading/pace.js';
@@ -8,7 +8,7 @@ import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query } from './query.js';
 import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
-import { partsOf } from './json-lines.js';
+import { wantedRows } from './json-lines.js';
 import type { Matches } from './selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
@@ -123,25 +123,4 @@ async function rowsOf(
   } finally {
     held.release();
   }
-}
-
-/** The indices of the rows that an answer takes from one unit, and their positions. */
-function wantedRows(matches: Matches): { indices: Uint32Array; runs: Run[] } {
-  const indices = new Uint32Array(matches.take);
-  const runs: Run[] = [];
-  let count = 0;
-  for (const { rows, first, end, partition, ordinalOfRow0 } of partsOf(matches)) {
-    let from = first;
-    for (let i = first; i < end; i++) {
-      const row = rows?.[i] ?? i;
-      indices[count++] = row;
-      // Consecutive rows are one run.
-      if (i + 1 < end && (rows?.[i + 1] ?? i + 1) === row + 1) continue;
-      const length = i + 1 - from;
-      const firstOrdinal = ordinalOfRow0 + row + 1 - length;
-      addRun(runs, { partition, firstOrdinal, firstRow: count - length, rows: length });
-      from = i + 1;
-    }
-  }
-  return { indices, runs };
 }

@@ -27,7 +27,11 @@ const everything: Query = { limit: 1_000_000, after: undefined, before: undefine
 
 interface Story {
   readonly dataset: Dataset;
-  readonly files: readonly { readonly rows: readonly Row[]; readonly rowGroupRows: number }[];
+  readonly files: readonly {
+    readonly rows: readonly Row[];
+    readonly rowGroupRows: number;
+    readonly isBrotli: boolean;
+  }[];
 }
 
 const schema = makeSchema([
@@ -47,14 +51,17 @@ const stories: fc.Arbitrary<Story> = fc
         part: datasets(40),
         hours: fc.array(fc.integer({ min: -3, max: 60 }), { minLength: 1, maxLength: 10 }),
         rowGroupRows: fc.integer({ min: 1, max: 30 }),
+        // Few, as each of their columns is read on the one guarded thread.
+        isBrotli: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
       }),
       { minLength: 1, maxLength: 4 },
     ),
     far: fc.constantFrom(0n, -(10n ** 15n), 10n ** 15n),
   })
   .map(({ parts, far }) => {
-    const files = parts.map(({ part, hours, rowGroupRows }) => ({
+    const files = parts.map(({ part, hours, rowGroupRows, isBrotli }) => ({
       rowGroupRows,
+      isBrotli,
       rows: part.records.map(({ values: [time, ...others] }, i): Row => {
         const hour = hours[i % hours.length]!;
         const moved = hour < 0 ? far : BigInt(hour * hourMs);
@@ -80,9 +87,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function write(rows: readonly Row[], rowGroupRows: number): Promise<string> {
+async function write(rows: readonly Row[], rowGroupRows: number, isBrotli = false): Promise<string> {
   const path = join(folder, `${names++}.parquet`);
-  await writeParquet(path, schema, rows, { rowGroupRows, pageBytes: 100 });
+  await writeParquet(path, schema, rows, { rowGroupRows, pageBytes: 100, isBrotli });
   return path;
 }
 
@@ -109,7 +116,8 @@ describe('rows of attached files', () => {
         let archive = await openOn(directory, () => nowMs);
         let store = await archive.agent('web', schema);
         const paths: string[] = [];
-        for (const { rows, rowGroupRows } of files) paths.push(await write(rows, rowGroupRows));
+        for (const { rows, rowGroupRows, isBrotli } of files)
+          paths.push(await write(rows, rowGroupRows, isBrotli));
         if (atOnce) await attach(store, paths);
         else for (const path of paths) await attach(store, [path]);
         if (indexes !== 'none') {

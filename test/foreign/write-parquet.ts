@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { FieldType, Schema } from '../../engine/core/schema.js';
 import type { Value } from '../model/dataset.js';
@@ -10,6 +11,8 @@ export interface ParquetShape {
   readonly pageBytes: number;
   /** Without statistics and compression, so that the footer does not depend on the values. */
   readonly isPlain?: boolean;
+  /** Whether pages are compressed with Brotli, which our own kernels do not decompress. */
+  readonly isBrotli?: boolean;
 }
 
 const storedTypes = {
@@ -24,7 +27,7 @@ const storedTypes = {
 export function parquetBytes(
   { fields }: Schema,
   rows: readonly (readonly Value[])[],
-  { rowGroupRows, pageBytes, isPlain = false }: ParquetShape,
+  { rowGroupRows, pageBytes, isPlain = false, isBrotli = false }: ParquetShape,
 ): Uint8Array {
   const columnData = fields.map(({ name, type, attached }, field) => ({
     name: attached?.column ?? name,
@@ -37,6 +40,12 @@ export function parquetBytes(
       columnData,
       rowGroupSize: rowGroupRows,
       pageSize: pageBytes,
+      ...(isBrotli
+        ? {
+            codec: 'BROTLI' as const,
+            compressors: { BROTLI: (input: Uint8Array) => brotliCompressSync(input) },
+          }
+        : {}),
       ...(isPlain ? { statistics: false, codec: 'UNCOMPRESSED' as const } : {}),
     }),
   );

@@ -60,7 +60,10 @@ export class ForeignWork {
     return withPlace(this.means.objects, file, ranges, (place) => this.run(task, jobOf(place), file.bytes));
   }
 
-  /** Runs a task that reads a column. Throws the task's errors, and `limit` if it takes too much time or memory. */
+  /**
+   * Runs a task that reads a column. Throws the task's errors, and `limit` if it takes too much time or memory. Rows are read value by value, all
+   * columns on one thread: more would take the memory of a page and of a decompressor each.
+   */
   read<Job, Result>(
     task: Task<Job, Result>,
     jobOf: (place: ForeignPlace) => Job,
@@ -68,7 +71,8 @@ export class ForeignWork {
   ): Promise<Result> {
     const { path } = file;
     return withPlace(this.means.objects, file, [...reads.flatMap(readRanges), ...beside], (place) => {
-      if (column.way === 'fast') return this.run(task, jobOf(place), file.bytes);
+      const isGuarded = column.way !== 'fast' || reads.some(({ rows }) => rows !== undefined);
+      if (!isGuarded) return this.run(task, jobOf(place), file.bytes);
       const doing = `reading column "${column.name}" of ${path}`;
       return this.means.guard.run(task, jobOf(place), { doing, path });
     });

@@ -30,17 +30,24 @@ export function spanTimes(times: Column, nowMs: number, previousMs: number | nul
  * The rows of a span in the order of their positions: by hour, and in file order within an hour.
  *
  * @param read the read request for another column of the same row group, with the same spans
+ * @param times the column's values by span, as far as they have been read before; those that are read are added
  */
 export async function hourOrder(
   placedBy: PlacedBy,
   read: ForeignRead,
   span: number,
   previousMs: number | null,
+  times: Map<number, Column>,
 ): Promise<{ order: Uint32Array; bytesRead: number }> {
   const { columnIndex, column, chunk, change, nowMs } = placedBy;
-  const decoded = await decodeForeign({ ...read, columnIndex, column, chunk, wanted: span, pages: null });
-  const own = decoded.spans.find((found) => found.span === span);
+  let bytesRead = 0;
+  if (!times.has(span)) {
+    const decoded = await decodeForeign({ ...read, columnIndex, column, chunk, wanted: span, pages: null });
+    for (const found of decoded.spans) times.set(found.span, found.column);
+    bytesRead = decoded.bytesRead;
+  }
+  const own = times.get(span);
   assert(own !== undefined, 'a reading gives the wanted span');
-  const hours = spanTimes(changeColumn(own.column, change), nowMs, previousMs).map(partitionOfTime);
-  return { order: stableOrder(hours), bytesRead: decoded.bytesRead };
+  const hours = spanTimes(changeColumn(own, change), nowMs, previousMs).map(partitionOfTime);
+  return { order: stableOrder(hours), bytesRead };
 }

@@ -70,10 +70,11 @@ export async function readSpans({
   }
   let { bytesRead } = decoded;
   const spans: ReadSpans['spans'][number][] = [];
+  const times = new Map<number, Column>();
   for (const { span, column: stored } of decoded.spans) {
     let column = changeColumn(stored, change);
     if (order !== null && !order.isOrdered[span]!) {
-      const rows = await hourOrder(order.placedBy, read, span, order.previousMs[span]!);
+      const rows = await hourOrder(order.placedBy, read, span, order.previousMs[span]!, times);
       bytesRead += rows.bytesRead;
       column = takeColumnRows(column, rows.order);
     }
@@ -81,6 +82,48 @@ export async function readSpans({
   }
   const arrays = spans.flatMap(({ column }) => arraysOf(column));
   return { result: { spans, pages: decoded.pages, bytesRead }, transfer: buffersOf(arrays) };
+}
+
+/** Rows of a row group that are to be found in the file, by their places in spans in the order of positions. */
+export interface FileRowsJob extends Pick<SpanJob, 'read' | 'attached'> {
+  readonly order: SpanOrder;
+  readonly wanted: readonly PlacesOfSpan[];
+}
+
+/** Rows of a span, by their places in the order of positions. */
+export interface PlacesOfSpan {
+  readonly span: number;
+  readonly places: Uint32Array;
+}
+
+/** The numbers of rows in their row group, in the order in which they were asked for. */
+export interface FileRows {
+  readonly rows: Uint32Array;
+  readonly bytesRead: number;
+}
+
+/** Finds rows by the column that placed them. Throws `DamageError` for a file that has changed, is gone or is malformed. */
+export async function findFileRows({
+  read,
+  attached,
+  order,
+  wanted,
+}: FileRowsJob): Promise<Finished<FileRows>> {
+  await assertSameFile(read.path, read.format, attached);
+  const found: number[] = [];
+  const times = new Map<number, Column>();
+  let bytesRead = 0;
+  for (const { span, places } of wanted) {
+    const { from } = read.spans[span]!;
+    const isOrdered = order.isOrdered[span]!;
+    const own = isOrdered
+      ? null
+      : await hourOrder(order.placedBy, read, span, order.previousMs[span]!, times);
+    bytesRead += own?.bytesRead ?? 0;
+    for (const place of places) found.push(from + (own?.order[place] ?? place));
+  }
+  const rows = Uint32Array.from(found);
+  return { result: { rows, bytesRead }, transfer: [rows.buffer] };
 }
 
 /** A column of strings of an attached file to be searched. Every value that matches contains one of the needles. */
@@ -209,6 +252,9 @@ function hasReplacement(text: Uint8Array): boolean {
 
 /** Reads and decodes a span of a column on a thread. */
 export const spanTask = taskIn(import.meta.url, { readSpans });
+
+/** Finds rows in the file on a thread. */
+export const fileRowsTask = taskIn(import.meta.url, { findFileRows });
 
 /** Searches a column of a row group on a thread. */
 export const searchTask = taskIn(import.meta.url, { searchSpans });

@@ -1,4 +1,7 @@
 import type { ForeignFile, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
+import type { Column } from '../../columns/column.js';
+import { takeColumn } from '../../columns/take.js';
+import { firstIndex } from '../../core/arrays.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { assert } from '../../core/errors.js';
 import { attachedPageTablesMax } from '../../core/limits.js';
@@ -9,10 +12,12 @@ import { ForeignWork, nearChunks, type ColumnOfFile, type ForeignMeans } from '.
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { columnRead, type SpanPlacement, type FileSpan } from '../attached/span-placements.js';
 import {
+  fileRowsTask,
   ownFilterTask,
   ownQuestions,
   searchTask,
   spanTask,
+  type PlacesOfSpan,
   type ReadSpans,
   type SpanJob,
   type SpanOrder,
@@ -105,6 +110,56 @@ export class AttachedReader {
     const begun = run();
     this.#readings.set(name, begun);
     return begun;
+  }
+
+  /**
+   * Reads rows of columns of a row group, and nothing else of these columns is decoded where that can be avoided. Resolves to a column of
+   * all the rows for each reading. The readings are of different columns; the rows are those of `wanted`, span by span.
+   */
+  async readRows(readings: readonly ColumnReading[], wanted: readonly PlacesOfSpan[]): Promise<Column[]> {
+    const rows = await this.#fileRows(readings[0]!, wanted);
+    const ascending = rows.slice().sort();
+    const ranks = rows.map((row) => firstIndex(ascending.length, (i) => ascending[i]! >= row));
+    return Promise.all(
+      readings.map(async (reading) => {
+        const name = nameOf(reading);
+        const { read: whole, ...rest } = this.#job(name, reading);
+        const read: ForeignRead = { ...whole, rows: ascending };
+        const file = {
+          file: reading.file,
+          column: read.column,
+          reads: [read],
+          beside: this.#beside(reading),
+        };
+        const { spans, pages, bytesRead } = await this.work(reading.threads).read(
+          spanTask,
+          (place) => ({ ...rest, read: { ...read, ...place }, order: null }),
+          file,
+        );
+        this.#keepPages(name, pages);
+        reading.counters.bytesRead += bytesRead;
+        reading.counters.columnsDecoded++;
+        return takeColumn(spans[0]!.column, ranks);
+      }),
+    );
+  }
+
+  /** The numbers in the file's row group of rows that are given by their places in the order of positions. */
+  async #fileRows(reading: ColumnReading, wanted: readonly PlacesOfSpan[]): Promise<Uint32Array> {
+    const { read, attached, order } = this.#job(nameOf(reading), reading);
+    if (order === null)
+      return Uint32Array.from(
+        wanted.flatMap(({ span, places }) => Array.from(places, (place) => read.spans[span]!.from + place)),
+      );
+    const { column, columnIndex, chunk } = order.placedBy;
+    const times: ForeignRead = { ...read, column, columnIndex, chunk, pages: null };
+    const { rows, bytesRead } = await this.work(reading.threads).read(
+      fileRowsTask,
+      (place) => ({ read: { ...times, ...place }, attached, order, wanted }),
+      { file: reading.file, column, reads: [times] },
+    );
+    reading.counters.bytesRead += bytesRead;
+    return rows;
   }
 
   /** Searches the span without keeping it, and the spans that come with it. Resolves to whether the span may hold one of the needles. */

@@ -42,6 +42,8 @@ import type {
   OpenRowGroup,
   RowGroup,
   SnapshotRun,
+  ReadRows,
+  WantedRows,
 } from './snapshot.js';
 
 /**
@@ -123,9 +125,8 @@ export class AttachedSegment {
     return this.spans.map((span, index) => {
       const rows = span.to - span.from;
       const keys = target.fields.map((field) => this.poolKey(index, field));
-      const source = { segment: this, target, span, index, rows, keys };
       const bounds = hasTimes ? spanBounds(this.#file, this.placements[index]!) : null;
-      return {
+      const rowGroup: RowGroup = {
         rows,
         // A file may be renamed while it is attached.
         get file() {
@@ -141,6 +142,8 @@ export class AttachedSegment {
         open: async (threads = null) =>
           new OpenSpan(source, this.described ?? (await this.#describe(threads)), threads),
       };
+      const source = { segment: this, target, span, index, rows, keys, rowGroup };
+      return rowGroup;
     });
   }
 
@@ -247,6 +250,7 @@ interface SpanSource {
   readonly rows: number;
   /** The pool's key for each field. */
   readonly keys: readonly string[];
+  readonly rowGroup: RowGroup;
 }
 
 /** Bounds of the times in a span: those of its hours where no time was clamped, else those of the file. */
@@ -345,6 +349,38 @@ class OpenSpan implements OpenRowGroup {
     return fields.map((field) => this.source.keys[field]!);
   }
 
+  prefersRows(fields: readonly number[]): boolean {
+    return fields.some((field) => {
+      const source = this.#sourceOf(field);
+      return source.kind === 'column' && source.column.way === 'complete' && !this.isInMemory(field);
+    });
+  }
+
+  async rowsOf(
+    fields: readonly number[],
+    wanted: readonly WantedRows[],
+    counters: ReadCounters,
+  ): Promise<ReadRows | null> {
+    const { segment, target, span, rowGroup } = this.source;
+    const isBeside = (other: RowGroup): boolean =>
+      other.filters === rowGroup.filters && segment.spans[other.index]!.rowGroup === span.rowGroup;
+    const taken = wanted.filter((one) => isBeside(one.rowGroup) && isFew(one));
+    if (!taken.some((one) => one.rowGroup === rowGroup)) return null;
+    const places = taken.map((one) => ({ span: segment.spans[one.rowGroup.index]!.index, places: one.rows }));
+    const length = taken.reduce((sum, { rows }) => sum + rows.length, 0);
+    const readings = fields.flatMap((field) => {
+      const source = this.#sourceOf(field);
+      return source.kind === 'column' ? [this.#reading(field, source, counters)] : [];
+    });
+    const read = await segment.reader.readRows(readings, places);
+    let next = 0;
+    const columns = fields.map((field) => {
+      const source = this.#sourceOf(field);
+      return source.kind === 'column' ? read[next++]! : columnOf(source, target.fields[field]!, length);
+    });
+    return { columns, taken };
+  }
+
   async searchStreamed(
     field: number,
     needles: readonly KernelNeedle[],
@@ -392,14 +428,19 @@ class OpenSpan implements OpenRowGroup {
   async #decode(field: number, counters: ReadCounters): Promise<Column> {
     const { segment, target, rows, index } = this.source;
     const source = this.#sourceOf(field);
-    const { type } = target.fields[field]!;
-    switch (source.kind) {
-      case 'missing':
-        return nullColumn(type, rows);
-      case 'constant':
-        return constantColumn(source.text, type, rows);
-      case 'column':
-        return segment.readColumn(index, target.fields[field]!, this.#reading(field, source, counters));
-    }
+    if (source.kind !== 'column') return columnOf(source, target.fields[field]!, rows);
+    return segment.readColumn(index, target.fields[field]!, this.#reading(field, source, counters));
   }
+}
+
+/** The column of a field that is no column of the file. */
+function columnOf(source: Exclude<ColumnSource, { kind: 'column' }>, { type }: Field, rows: number): Column {
+  return source.kind === 'missing' ? nullColumn(type, rows) : constantColumn(source.text, type, rows);
+}
+
+/** Of this many rows, at most one may be wanted for rows to be read by themselves. With more, whole columns are better, which are kept. */
+const rowsPerWanted = 4;
+
+function isFew({ rows, rowGroup }: WantedRows): boolean {
+  return rows.length * rowsPerWanted <= rowGroup.rows;
 }

@@ -97,6 +97,18 @@ export interface ChunkSize {
   readonly bytes: number;
 }
 
+/** Rows of a row group. */
+export interface WantedRows {
+  readonly rowGroup: RowGroup;
+  readonly rows: Uint32Array;
+}
+
+/** The values of rows: those of each of `taken`, one after another. */
+export interface ReadRows {
+  readonly columns: readonly Column[];
+  readonly taken: readonly WantedRows[];
+}
+
 /** A row group whose footer has been read: it gives zone maps and columns by field number of the current schema. */
 export interface OpenRowGroup {
   /** The chunk that is read for a field. Undefined, or no such method, where nothing is read from a file. */
@@ -121,6 +133,17 @@ export interface OpenRowGroup {
    * is no memory for them the call waits and holds none of them. Throws `DamageError` on a failed checksum.
    */
   columns(fields: readonly number[], counters: ReadCounters, options?: HoldOptions): Promise<HeldColumns>;
+  /** Whether `rowsOf` is to be preferred for few rows, because whole columns take long to decode. */
+  prefersRows?(fields: readonly number[]): boolean;
+  /**
+   * The values of these fields in some rows, on the heap. Others that are wanted of the same part of the file are read with those of this row
+   * group. Null where too many of its rows are wanted.
+   */
+  rowsOf?(
+    fields: readonly number[],
+    wanted: readonly WantedRows[],
+    counters: ReadCounters,
+  ): Promise<ReadRows | null>;
   /** Like `columns`, without a wait; null where a column is not in memory. */
   columnsInMemory?(fields: readonly number[], counters: ReadCounters, use?: ColumnUse): HeldColumns | null;
 }
