@@ -11,7 +11,9 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Collection } from '../../agents/collect/collection.js';
+import { filesMax } from '../../agents/collect/logs/agent-files.js';
 import { realLogFiles, type LogFiles } from '../../agents/collect/logs/log-files.js';
+import { loadRejected } from '../../agents/load/load-rejected.js';
 import type { FileInput } from '../../agents/definition/definition.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { caseCount, fc } from '../cases.js';
@@ -170,6 +172,46 @@ describe('folders that vary', () => {
     appendFileSync(join(elsewhere, 'a/app.log'), lines(2, 3));
     await collectChanged(followed, ['other']);
     expect(await hosts(followed)).toEqual(['0 web', '1 other', '2 other', '3 other']);
+  });
+
+  it('of which there are too many are read up to the limit, and the number of others is told', async () => {
+    const rest = Array.from({ length: filesMax + 2 }, (_, i) => ({
+      name: `none${i}`,
+      isFolder: true,
+      isLink: false,
+    }));
+    const files: LogFiles = {
+      ...realLogFiles,
+      list: async (path) => {
+        const found = path.includes('/none') ? [] : await realLogFiles.list(path);
+        return path.endsWith('/logs') ? [...found, ...rest] : found;
+      },
+    };
+    const followed = await follow({
+      file: { folderPatterns: ['[a-z0-9]+'], namePattern: '[a-z]+\\.log' },
+      files,
+    });
+    write(followed, 'web/app.log', lines(0, 1));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0]);
+    const told = followed.log.filter(({ level }) => level === 'error');
+    expect(told[0]).toMatchObject({
+      facts: { files: 3 },
+      message: 'too many files or folders match: these are not followed',
+    });
+  });
+
+  it('give their captures to rejected lines that are loaded again', async () => {
+    const followed = await follow({ file });
+    write(followed, 'web/a/app.log', 'no-record\n');
+    write(followed, 'db/a/app.log', 'no-other\n');
+    await followed.collect();
+    const { store, definition, now } = followed;
+    const mended = { ...definition, file: { ...definition.file!, regex: '^(?P<text>no-.*)$' } };
+    const workers = new WorkerPool(0);
+    await loadRejected({ store, definition: mended, timezone: 'UTC', now, workers });
+    const found = (await followed.records()).map(({ host, text }) => `${host} ${text}`);
+    expect(found.sort()).toEqual(['db no-other', 'web no-record']);
   });
 
   it('keep their names in a file that is loaded, whatever is above them', async () => {
