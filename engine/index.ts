@@ -19,6 +19,7 @@ import type {
   readForeignFile as ReadForeignFile,
   readForeignObject as ReadForeignObject,
 } from './foreign/read-foreign.js';
+import type { readTextRows as ReadTextRows } from './store/attached/read-texts.js';
 
 /** Opens a data folder: see `openArchive` in `archive/open-archive.ts`. */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
@@ -86,6 +87,12 @@ export const readForeignObject: typeof ReadForeignObject = async (...parameters)
   return reading.readForeignObject(...parameters);
 };
 
+/** Reads columns of a Parquet file as texts: see `readTextRows` in `store/attached/read-texts.ts`. */
+export const readTextRows: typeof ReadTextRows = async (...parameters) => {
+  const reading = await import('./store/attached/read-texts.js');
+  return reading.readTextRows(...parameters);
+};
+
 export type { FarTier, FarTierSettings };
 export type { FarEvent, FarReport, FetchResult, ShipResult } from './archive/shipping.js';
 
@@ -140,7 +147,7 @@ export type { PieceIterator, Scan, ScanOptions } from './scan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/coverage.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-policy.js';
 export type { OverCount, Retention, Taken } from './store/manifest/retention-policy.js';
-export type { AttachedFile, MovedFile } from './store/attached/attached-list.js';
+export type { AttachedFile, MovedFile, RemadeFile } from './store/attached/attached-list.js';
 
 // Readers on other machines.
 export { borderOf, encodeBorder, schemaTag } from './far/border.js';

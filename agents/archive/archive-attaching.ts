@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FileProblems } from './archive-report.js';
 import { type ArchiveOptions, type ArchiveStatus, ArchiveTask, lookMs, retryMs } from './archive-task.js';
-import { type FoundFile, type PathProblem, findFiles } from './found-files.js';
+import { type FoundFile, type FoundFiles, type PathProblem, findFiles } from './found-files.js';
 import { type KnownFile, discover, filesToRead, type Discovery } from './discovery.js';
 import { FieldGrowth } from './inferred-fields.js';
-import { FileFooters, type FooterRead } from './file-footers.js';
+import { FileFooters, readingOf, type Footer, type FooterRead } from './file-footers.js';
 
 /** Progress of attaching the files of an agent's archive, which are queried in place. */
 export interface AttachStatus extends ArchiveStatus {
   /** Files that are still to be indexed; null where that is not known yet. */
   readonly filesToIndex: number | null;
+  readonly version: AttachRound['version'];
 }
 
 /** The changes of one round. */
@@ -18,6 +19,8 @@ export interface AttachRound {
   readonly rows: number;
   readonly moved: number;
   readonly removed: number;
+  /** The version of the table that is answered; null where the files are no table. */
+  readonly version: string | null;
   /** Files that are still being written. */
   readonly waiting: number;
   /** Current problems of files and folders. */
@@ -90,6 +93,7 @@ export class ArchiveAttaching extends ArchiveTask {
   private readonly growth: FieldGrowth;
   private readonly indexFailures: IndexFailures;
   private filesToIndex: number | null = null;
+  private version: string | null = null;
 
   constructor(options: ArchiveOptions) {
     super(options, { pauses: 'attaching pauses', continues: 'attaching continues' });
@@ -101,7 +105,7 @@ export class ArchiveAttaching extends ArchiveTask {
 
   /** The current progress. */
   status(): AttachStatus {
-    return { ...this.progress(), filesToIndex: this.filesToIndex };
+    return { ...this.progress(), filesToIndex: this.filesToIndex, version: this.version };
   }
 
   protected override async look(signal: AbortSignal): Promise<number> {
@@ -120,10 +124,18 @@ export class ArchiveAttaching extends ArchiveTask {
     const footers = await this.footers.read(filesToRead(known, found.files), signal);
     this.footers.keep(found.files);
     const columns = archive.infersFields ? undefined : new Set(definition.fields.map(({ source }) => source));
-    const discovery = discover(known, found, footers, { ...archive, columns }, now());
+    let discovery = discover(known, found, footers, { ...archive, columns }, now());
     const wrong: PathProblem[] = [...found.problems, ...discovery.problems];
     const wanted = discovery.adds.filter((file) => this.mayBeAttached(file, wrong));
-    const ready = await this.notStored(wanted, wrong);
+    let ready = await this.notStored(wanted, wrong);
+    this.version = found.table?.version ?? null;
+    if (found.table !== undefined && isHalfReadable(known, found, discovery, ready)) {
+      const [{ glob: path }, { version }] = [archive.globs[0]!, found.table];
+      const message = `${version} of the table ${path} is not answered yet: it removes files, and not all that it adds can be read`;
+      wrong.push({ path, message });
+      ready = [];
+      discovery = { ...discovery, removes: [] };
+    }
     this.hasFound(found.files, ready.length, discovery.waits.length);
     if (ready.length > 0)
       this.tell('attaching archive files', { files: found.files.length, left: ready.length });
@@ -134,7 +146,7 @@ export class ArchiveAttaching extends ArchiveTask {
     if (counts.attached > 0) this.filesToIndex = null;
     if (counts.attached + counts.moved + counts.removed > 0)
       this.tell('all archive files are attached', counts);
-    return { ...counts, waiting: discovery.waits.length, problems: wrong };
+    return { ...counts, version: this.version, waiting: discovery.waits.length, problems: wrong };
   }
 
   /** Whether a file is to be tried now. A failure that is not retried yet stays a problem. */
@@ -157,22 +169,24 @@ export class ArchiveAttaching extends ArchiveTask {
   }
 
   private async apply(
-    { moves, removes }: Discovery,
+    { moves, remakes, removes }: Discovery,
     ready: readonly FoundFile[],
     footers: ReadonlyMap<string, FooterRead>,
     wrong: PathProblem[],
     signal: AbortSignal,
     onProgress: AttachProgress | undefined,
-  ): Promise<Omit<AttachRound, 'waiting' | 'problems'>> {
-    const { store } = this.options;
+  ): Promise<Omit<AttachRound, 'version' | 'waiting' | 'problems'>> {
+    const { store, archive } = this.options;
     // A file and the one that it replaces go into one commit, so that queries see exactly one of them.
     const replaced = new Set(removes.map(({ path }) => path));
     const order = [
       ...ready.filter(({ path }) => replaced.has(path)),
       ...ready.filter(({ path }) => !replaced.has(path)),
     ];
-    const batches = batchesOf(order, replaced.size);
-    if (batches.length === 0 && moves.length + removes.length > 0) batches.push([]);
+    // A table's next version has the same rows in other files, so it is one commit, or none.
+    const isWhole = archive.table !== undefined && removes.length > 0;
+    const batches = batchesOf(order, isWhole ? order.length : replaced.size);
+    if (batches.length === 0 && moves.length + remakes.length + removes.length > 0) batches.push([]);
     let attached = 0;
     let rows = 0;
     let filesRead = 0;
@@ -181,16 +195,16 @@ export class ArchiveAttaching extends ArchiveTask {
       const { taken, refused } = await this.withFields(batch, footers);
       for (const { path, message } of refused) this.fail(path, batch, message, wrong);
       // In reverse order: where several files have rows of the same hour, the rows of the older file come first.
-      const adds = taken.toReversed().map(({ path, format, keys, bytes, mtimeMs, etag }) => ({
-        path,
-        ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
-        format: format === 'arrow' ? format : ('parquet' as const),
-        constants: Object.fromEntries(keys),
-      }));
+      const adds = taken.toReversed().map((file) => {
+        const { path, bytes, mtimeMs, etag } = file;
+        const format = file.format === 'arrow' ? file.format : ('parquet' as const);
+        const object = etag === undefined ? {} : { object: { bytes, mtimeMs, etag } };
+        return { path, ...object, format, ...readingOf(file, footers.get(path) as Footer) };
+      });
       const kept = new Set(refused.map(({ path }) => path));
       const given = removes.filter(({ path }) => !kept.has(path)).map(({ id }) => id);
       const result = await store.attach(
-        { adds, moves: i === 0 ? moves : [], removes: i === 0 ? given : [] },
+        { adds, isWhole, ...(i === 0 ? { moves, remakes, removes: given } : { moves: [], removes: [] }) },
         { signal, onProgress: (read) => onProgress?.(filesRead + read, order.length) },
       );
       filesRead += batch.length;
@@ -249,6 +263,19 @@ export class ArchiveAttaching extends ArchiveTask {
       await delay(Math.min(restMs, lookMs), undefined, { signal }).catch(() => {});
     }
   }
+}
+
+/** Whether a version of a table removes files, but not all files that it has can be attached. */
+function isHalfReadable(
+  known: readonly KnownFile[],
+  { problems }: FoundFiles,
+  discovery: Discovery,
+  ready: readonly FoundFile[],
+): boolean {
+  const paths = new Set(known.map(({ path }) => path));
+  const unread = [...problems, ...discovery.problems].filter(({ path }) => !paths.has(path));
+  const left = unread.length + discovery.waits.length + discovery.adds.length - ready.length;
+  return discovery.removes.length > 0 && left > 0;
 }
 
 /** Splits files into groups that are attached together; the first group has at least `firstMin` files. */

@@ -20,6 +20,8 @@ import type { CollectLog } from '../collect/logs/collect-log.js';
 /** Summary of the files of an archive. */
 export interface ArchiveReport {
   readonly formats: readonly FormatCount[];
+  /** The version of the table that these are the files of. */
+  readonly version?: string;
   /** Rows of Parquet and Arrow files; null for text. */
   readonly rows: number | null;
   /** The fields of Parquet and Arrow files, and how the files store them. Empty for text. */
@@ -58,7 +60,8 @@ export async function reportArchive(
   const { files } = found;
   const problems = [...found.problems];
   const keys = [...new Set(files.flatMap((file) => [...file.keys.keys()]))];
-  const common = { formats: countFormats(files), keys };
+  const version = found.table === undefined ? {} : { version: found.table.version };
+  const common = { formats: countFormats(files), ...version, keys };
   if (!hasColumns(archive))
     return { ...common, rows: null, columns: [], problems, fieldProblems: [], leftOut: [] };
   const footers = await new FileFooters(objects).read(files, undefined, (read) =>

@@ -1,19 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AttachedFile,
   groupBy,
   isSameFooter,
   LogstrataError,
   type MovedFile,
+  type RemadeFile,
 } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { isWithin } from '../sources/paths.js';
-import type { FooterRead } from './file-footers.js';
+import { readingOf, type Footer, type FooterRead } from './file-footers.js';
 import type { FoundFile, FoundFiles, PathProblem } from './found-files.js';
 
 /** What is known of an attached file. `constants` are the keys and values of its folders when it was attached. */
 export type KnownFile = Pick<
   AttachedFile,
-  'id' | 'path' | 'bytes' | 'mtimeMs' | 'footerHash' | 'etag' | 'constants'
+  'id' | 'path' | 'bytes' | 'mtimeMs' | 'footerHash' | 'etag' | 'constants' | 'renamed' | 'table'
 >;
 
 /** What has changed in an archive since its files were attached. */
@@ -21,6 +23,8 @@ export interface Discovery {
   /** New files in the order in which they were found, the newest first. */
   readonly adds: readonly FoundFile[];
   readonly moves: readonly MovedFile[];
+  /** Files of a table whose columns are others now. */
+  readonly remakes: readonly RemadeFile[];
   /** Attached files to be detached, according to the archive's policy. */
   readonly removes: readonly KnownFile[];
   /** Paths of files that are not complete yet and were written to just now. */
@@ -50,7 +54,10 @@ export function filesToRead(known: readonly KnownFile[], found: readonly FoundFi
     if (etag === undefined && stamps.has(stamp)) twins.add(stamp);
     stamps.add(stamp);
   }
-  return found.filter((file) => !isUntouched(file, byPath.get(file.path)) || twins.has(stampOf(file)));
+  return found.filter((file) => {
+    const before = byPath.get(file.path);
+    return !isUntouched(file, before) || isReadOtherwise(file, before) || twins.has(stampOf(file));
+  });
 }
 
 /** One number for the size and time of a file. Where different ones have the same number, more footers are read than needed. */
@@ -60,6 +67,11 @@ function stampOf({ bytes, mtimeMs }: Pick<FoundFile, 'bytes' | 'mtimeMs'>): numb
 
 function isUntouched({ bytes, mtimeMs, etag }: FoundFile, known: KnownFile | undefined): boolean {
   return known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag;
+}
+
+/** Whether the columns of an attached file may have to be read in another way than when it was attached. */
+function isReadOtherwise({ table }: FoundFile, known: KnownFile | undefined): boolean {
+  return known?.table?.schema !== table?.schema.id;
 }
 
 /**
@@ -82,6 +94,7 @@ export function discover(
 class Comparison {
   private readonly adds: FoundFile[] = [];
   private readonly moves: MovedFile[] = [];
+  private readonly remakes: RemadeFile[] = [];
   private readonly removes: KnownFile[] = [];
   private readonly waits: string[] = [];
   private readonly problems: PathProblem[] = [];
@@ -108,8 +121,8 @@ class Comparison {
     const others = elsewhere.filter((file) => !this.hasMoved(file));
     for (const file of others) this.take(file);
     this.checkMissingFiles();
-    const { adds, moves, removes, waits, problems } = this;
-    return { adds, moves, removes, waits, problems };
+    const { adds, moves, remakes, removes, waits, problems } = this;
+    return { adds, moves, remakes, removes, waits, problems };
   }
 
   private isUnmoved(file: FoundFile): boolean {
@@ -120,15 +133,15 @@ class Comparison {
       const hash = this.hashOf(file);
       if (hash === undefined || !isSameFooter(hash, known.footerHash)) return false;
     }
-    if (isSame) this.placed.add(known.id);
-    else this.move(known, file);
+    if (!isSame || isReadOtherwise(file, known)) this.move(known, file);
+    else this.placed.add(known.id);
     return true;
   }
 
   private noteLost(): void {
     // In reverse order, because `hasMoved` takes them from the end.
     const lost = this.known.toReversed().filter(({ id }) => !this.placed.has(id));
-    this.lost = groupBy(lost, (file) => this.nameOf(file.footerHash, Object.entries(file.constants)));
+    this.lost = groupBy(lost, (file) => this.nameOf(file.footerHash, file.constants, file));
   }
 
   private hasMoved(file: FoundFile): boolean {
@@ -141,15 +154,27 @@ class Comparison {
     return true;
   }
 
-  private takeLost(footerHash: string, { keys }: FoundFile): KnownFile | undefined {
-    return this.lost.get(this.nameOf(footerHash, [...keys]))?.pop();
+  private takeLost(footerHash: string, file: FoundFile): KnownFile | undefined {
+    return this.lost.get(this.nameOf(footerHash, this.readingOf(file).constants, file))?.pop();
   }
 
-  /** The name of a file's rows: its footer, and the values that its folders give to fields. */
-  private nameOf(footerHash: string, keys: readonly (readonly [string, string | null])[]): string {
+  private readingOf(file: FoundFile): ReturnType<typeof readingOf> {
+    return readingOf(file, this.footers.get(file.path) as Footer);
+  }
+
+  /**
+   * The name of a file's rows: its footer, and the values that its folders give to fields. A table writes its files under new names, so there
+   * the name counts too.
+   */
+  private nameOf(
+    footerHash: string,
+    constants: KnownFile['constants'],
+    { path, table }: Pick<FoundFile, 'path'> & { readonly table?: object | undefined },
+  ): string {
     const { columns } = this.policy;
-    const values = keys.filter(([key]) => columns?.has(key) ?? true);
-    return JSON.stringify([footerHash, ...values.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+    const values = Object.entries(constants).filter(([key]) => columns?.has(key) ?? true);
+    const name = table === undefined ? [] : [path.slice(path.lastIndexOf('/'))];
+    return JSON.stringify([footerHash, ...name, ...values.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
   }
 
   /** Handles a file that was not attached before. */
@@ -181,9 +206,16 @@ class Comparison {
     return footer === undefined || footer instanceof LogstrataError ? undefined : footer.footerHash;
   }
 
-  private move({ id }: KnownFile, { path, bytes, mtimeMs, etag }: FoundFile): void {
+  private move(known: KnownFile, file: FoundFile): void {
+    const { id } = known;
+    const { path, bytes, mtimeMs, etag } = file;
     this.placed.add(id);
-    this.moves.push({ id, path, bytes, mtimeMs, etag });
+    const isOther = isReadOtherwise(file, known);
+    const { constants, renamed, table: of } = isOther ? this.readingOf(file) : known;
+    const table = of && { ...known.table, schema: of.schema };
+    this.moves.push({ id, path, bytes, mtimeMs, etag, table });
+    if (!isDeepStrictEqual([constants, renamed], [{ ...known.constants }, known.renamed]))
+      this.remakes.push({ id, constants, renamed, table });
   }
 
   private unreadable(file: FoundFile, error: LogstrataError): void {
@@ -205,6 +237,11 @@ class Comparison {
       const { id, path } = file;
       if (this.placed.has(id) || paths.has(path) || unreadPaths.some((folder) => isWithin(path, folder)))
         continue;
+      // The log of a table says which files count, whether others are still there or not.
+      if (this.found.table !== undefined) {
+        this.removes.push(file);
+        continue;
+      }
       // Where no file is found, the disk may not be mounted, so nothing is retired.
       if (this.policy.missing === 'retire' && paths.size > 0) {
         this.removes.push(file);

@@ -4,33 +4,17 @@ import {
   mapInOrder,
   readForeignFile,
   readForeignObject,
-  timeUnits,
-  type ForeignChunk,
-  type ForeignColumn,
+  type FileToImport,
   type ForeignFile,
   type ForeignFormat,
   type ObjectStorage,
-  type TimeUnit,
 } from '../../engine/index.js';
+import { valueFacts, type ColumnFacts } from './column-facts.js';
 import type { FoundFile } from './found-files.js';
+import type { TableReading } from './table-schema.js';
 
 /** Number of footers that are read concurrently: each takes some megabytes at most, and mostly waits for the disk. */
 const lanes = 4;
-
-/** Facts about a column of a file: its field type, its stored type, how it is decoded, and what the footer says of its values. */
-export interface ColumnFacts extends Pick<
-  ForeignColumn,
-  'name' | 'type' | 'way' | 'stored' | 'reason' | 'isUnsigned64'
-> {
-  /** Whether the file has no value of it. */
-  readonly isNull?: true | undefined;
-  /** Whether it may have integers that a float can't represent exactly. */
-  readonly isWide?: true | undefined;
-  /** The unit in which its numbers are times of our days. */
-  readonly unit?: TimeUnit | undefined;
-  /** The year of its last time, where that is in the far future. */
-  readonly farYear?: number;
-}
 
 /** The footer of a Parquet or Arrow file. */
 export interface Footer {
@@ -38,8 +22,25 @@ export interface Footer {
   readonly rows: number;
   /** See `ForeignFile.isOpen`. */
   readonly isOpen?: true | undefined;
-  /** One shared list for all files that have the same columns. */
+  /** One shared list for all files that have the same columns. Of a file of a table, the columns of the table. */
   readonly columns: readonly ColumnFacts[];
+  /** Set for a file of a table. */
+  readonly reading?: TableReading;
+}
+
+/** How the values of a file are read: by the keys of its folders, or by its table. */
+export function readingOf(
+  { keys, table }: FoundFile,
+  { reading }: Pick<Footer, 'reading'>,
+): Pick<FileToImport, 'constants' | 'renamed' | 'table'> {
+  if (table === undefined || reading === undefined) return { constants: Object.fromEntries(keys) };
+  const { schema, values, isRewritten } = table;
+  const { renamed } = reading;
+  return {
+    constants: schema.constants(values, reading),
+    ...(Object.keys(renamed).length === 0 ? {} : { renamed }),
+    table: { schema: schema.id, isRewritten },
+  };
 }
 
 /** A footer, or the reason why it can't be read. */
@@ -70,7 +71,7 @@ export class FileFooters {
     const footers = new Map<string, FooterRead>();
     await mapInOrder(files, lanes, async (file) => {
       signal?.throwIfAborted();
-      footers.set(file.path, await this.footerOf(file));
+      footers.set(file.path, ofTable(await this.footerOf(file), file));
       onProgress?.(footers.size);
     });
     return footers;
@@ -113,11 +114,12 @@ export class FileFooters {
   /** Shares equal lists: thousands of files of a table have the same columns. */
   private shared({ columns, rowGroups }: ForeignFile): readonly ColumnFacts[] {
     const facts = columns.map((column, i): ColumnFacts => {
-      const { name, type, way, stored, reason, isUnsigned64 } = column;
+      const { name, id, type, way, stored, reason, isUnsigned64 } = column;
       const chunks = rowGroups.flatMap(({ rows, chunks }) =>
         chunks[i]!.nullCount === rows ? [] : chunks[i]!,
       );
-      const common = { name, type, way, stored, reason, ...(isUnsigned64 ? { isUnsigned64 } : {}) };
+      const numbers = { ...(id === undefined ? {} : { id }), ...(isUnsigned64 ? { isUnsigned64 } : {}) };
+      const common = { name, type, way, stored, reason, ...numbers };
       if (column.isNull === true || chunks.length === 0) return { ...common, isNull: true };
       return { ...common, ...valueFacts(column, chunks, Date.now()) };
     });
@@ -129,37 +131,11 @@ export class FileFooters {
   }
 }
 
-const yearMs = 365.25 * 86_400_000;
-
-/** Times are expected from this one on, when logs began to be kept, and until a few years ahead. */
-const ourDaysMs = Date.UTC(1990, 0, 1);
-const aheadMs = 10 * yearMs;
-
-/** What the bounds of a column's chunks say about its values. */
-function valueFacts(
-  { type, stored }: ForeignColumn,
-  chunks: readonly ForeignChunk[],
-  nowMs: number,
-): Pick<ColumnFacts, 'isWide' | 'unit' | 'farYear'> {
-  if (type !== 'time' && type !== 'int' && type !== 'float') return {};
-  const min = chunks.reduce((least, chunk) => Math.min(least, boundOf(chunk.min)), Infinity);
-  const max = chunks.reduce((most, chunk) => Math.max(most, boundOf(chunk.max)), -Infinity);
-  if (type === 'time') {
-    const isFar = max > nowMs + aheadMs;
-    return isFar ? { farYear: Math.floor(1970 + max / yearMs) } : {};
-  }
-  const unit = (Object.keys(timeUnits) as TimeUnit[]).find((each) => {
-    const ms = timeUnits[each].ms / timeUnits[each].perMs;
-    return min * ms >= ourDaysMs && max * ms <= nowMs + aheadMs;
-  });
-  const isShort = type === 'float' || /^u?int(?:8|16|32)\b/i.test(stored);
-  // Bounds that are not known are NaN, for which each comparison is false.
-  const isWide = !isShort && !(min >= Number.MIN_SAFE_INTEGER && max <= Number.MAX_SAFE_INTEGER);
-  return { ...(isWide ? { isWide } : {}), ...(unit === undefined ? {} : { unit }) };
-}
-
-function boundOf(bound: ForeignChunk['min']): number {
-  return bound === null ? NaN : Number(bound.value);
+/** The footer of a file, with the columns of its table. */
+function ofTable(footer: FooterRead, { table }: FoundFile): FooterRead {
+  if (footer instanceof LogstrataError || table === undefined) return footer;
+  const reading = table.schema.reading(footer.columns);
+  return { ...footer, columns: reading.columns, reading };
 }
 
 function noFooter(path: string): LogstrataError {

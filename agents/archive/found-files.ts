@@ -19,6 +19,8 @@ import {
   shieldedFolder,
   unshielded,
 } from '../definition/file-captures.js';
+import { rootOf, tableOf } from './open-table.js';
+import type { TableFile, TableState } from './table.js';
 import { TableLogs } from './table-logs.js';
 import { hasColumns, type ArchiveInput } from '../definition/definition.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
@@ -99,6 +101,8 @@ export interface FoundFile {
   readonly inode?: string;
   /** Keys and values of the `key=value` folders that contain it. */
   readonly keys: ReadonlyMap<string, string | null>;
+  /** Set for a file of a table, whose folders mean nothing. */
+  readonly table?: Pick<TableFile, 'values' | 'isRewritten'> & Pick<TableState, 'schema'>;
 }
 
 /** A problem of a file, or of a folder with everything in it. */
@@ -112,13 +116,15 @@ export interface FoundFiles {
   /** The newest first: by modification time, then by name in descending order. */
   readonly files: readonly FoundFile[];
   readonly problems: readonly PathProblem[];
+  /** The state of the table whose files these are. */
+  readonly table?: Pick<TableState, 'version'>;
 }
 
 /**
  * Searches the files of an archive. A file with several names is found once. Names that begin with a dot are skipped, unless
  * the glob begins so. Globs of Parquet and Arrow files also skip files and folders whose names begin with `_`, which other
  * programs use for unfinished and auxiliary files. Paths that can't be read are returned as problems. Throws `limit` for too
- * many files, and `ArchiveRefusal`.
+ * many files, `ArchiveRefusal`, and what is wrong with the log of a table.
  *
  * @param dataFolder our own data folder, whose files do not belong to the archive
  * @param objects object storage for `s3://` paths
@@ -128,6 +134,7 @@ export async function findFiles(
   dataFolder: string | undefined,
   objects?: ObjectStorage,
 ): Promise<FoundFiles> {
+  if (archive.table !== undefined) return filesOfTable(archive, objects);
   const tables = new TableLogs(objects);
   const search = new FileSearch(archive, dataFolder, tables);
   for (const { glob, format } of archive.globs) {
@@ -137,6 +144,50 @@ export async function findFiles(
   const found = search.finish();
   if (hasColumns(archive)) await tables.refuse(found.files, foldersOf(archive));
   return found;
+}
+
+/** From this number of unknown objects on, all objects of a table are listed: a request for each would take longer. */
+const listedObjectsMin = 100;
+
+async function filesOfTable(archive: ArchiveInput, objects: ObjectStorage | undefined): Promise<FoundFiles> {
+  const { version, schema, files } = await tableOf(archive, objects, archiveFilesMax).look();
+  const live = [...files];
+  const unknown = live.filter(({ path, stamp }) => stamp === undefined && isObjectPath(path));
+  if (unknown.length >= listedObjectsMin) {
+    const byPath = new Map(unknown.map((file) => [file.path, file]));
+    for await (const page of objects!.list(`${rootOf(archive)}/`))
+      for (const { path, ...stamp } of page) {
+        const file = byPath.get(path);
+        if (file !== undefined) file.stamp = stamp;
+      }
+  }
+  const found: FoundFile[] = [];
+  const problems: PathProblem[] = [];
+  await mapInOrder(live, lanes, async (file) => {
+    const { path, values, isRewritten } = file;
+    const common = {
+      path,
+      format: 'parquet',
+      keys: new Map(),
+      table: { schema, values, isRewritten },
+    } as const;
+    try {
+      if (isObjectPath(path)) found.push({ ...common, ...(file.stamp ??= await objects!.stamp(path)) });
+      else {
+        const status = await stat(path);
+        const stamp = { bytes: status.size, mtimeMs: Math.floor(status.mtimeMs), inode: inodeOf(status) };
+        found.push({ ...common, ...stamp });
+      }
+    } catch (error) {
+      const { message } = isLogstrataError(error) ? error : describeSystemError(error, path);
+      problems.push({ path, message: `${message}, but ${version} of the table has it` });
+    }
+  });
+  return { files: newestFirst(found), problems, table: { version } };
+}
+
+function newestFirst(files: readonly FoundFile[]): FoundFile[] {
+  return files.toSorted((a, b) => b.mtimeMs - a.mtimeMs || collator.compare(b.path, a.path));
 }
 
 /** Makes a `FoundFile` of a file that was named explicitly. Closes the file. */
@@ -211,9 +262,7 @@ class FileSearch {
   }
 
   finish(): FoundFiles {
-    const files = [...this.byInode.values()].sort(
-      (a, b) => b.mtimeMs - a.mtimeMs || collator.compare(b.path, a.path),
-    );
+    const files = newestFirst([...this.byInode.values()]);
     return { files, problems: [...this.problems].map(([path, message]) => ({ path, message })) };
   }
 

@@ -11,7 +11,8 @@ import {
   type ObjectStorage,
 } from '../../engine/index.js';
 import { joinNames, yamlText } from '../definition/yaml.js';
-import { type ColumnFacts, type Footer, type FooterRead, FileFooters } from './file-footers.js';
+import type { ColumnFacts } from './column-facts.js';
+import { type Footer, type FooterRead, FileFooters } from './file-footers.js';
 import type { FoundFile, PathProblem } from './found-files.js';
 import { schemaOf } from '../definition/agent-file.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';

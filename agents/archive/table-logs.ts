@@ -3,10 +3,10 @@ import { isLogstrataError, isObjectPath, LogstrataError, type ObjectStorage } fr
 import { systemCode } from '../sources/byte-source.js';
 
 /** The folders in which table formats say which files of a table count. */
-const formats = new Map([
-  ['_delta_log', 'a Delta table'],
-  ['.hoodie', 'a Hudi table'],
-  ['metadata', 'an Iceberg table'],
+const formats: ReadonlyMap<string, { readonly what: string; readonly format?: string }> = new Map([
+  ['_delta_log', { what: 'a Delta table', format: 'delta' }],
+  ['.hoodie', { what: 'a Hudi table' }],
+  ['metadata', { what: 'an Iceberg table' }],
 ]);
 
 const logFolder = /\/(?:_delta_log|\.hoodie|metadata)(?=\/)/g;
@@ -20,13 +20,14 @@ const absent = new WeakMap<ObjectStorage, Set<string>>();
 /** The files of an archive belong to a table whose log can't be read. */
 export class ArchiveRefusal extends LogstrataError {
   constructor(log: string) {
-    const what = formats.get(log.slice(log.lastIndexOf('/') + 1))!;
-    super(
-      'unsupported',
-      `${log} is the log of ${what}: only it says which files in ${rootOf(log)} hold rows of the table, and Logstrata can't read it. ` +
-        'The archive is refused: export the rows of the table to another folder, or name files outside it',
-      { path: log },
-    );
+    const { what, format } = formats.get(log.slice(log.lastIndexOf('/') + 1))!;
+    const root = rootOf(log);
+    const advice =
+      format === undefined
+        ? "Logstrata can't read it: export the rows of the table to another folder, or name files outside it"
+        : `so name the folder with its format: archive: { path: '${root}', format: ${format} }`;
+    const message = `${log} is the log of ${what}: only it says which files in ${root} hold rows of the table. The archive is refused: ${advice}`;
+    super('unsupported', message, { path: log });
   }
 }
 

@@ -3,12 +3,14 @@ import { isObjectPath, objectPlace } from '../../engine/index.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
 import { fixedBeginning, keysOfGlob } from './file-captures.js';
 import { lineFormats, lineKeys, readLineFormat } from './agent-input.js';
-import type { ArchiveGlob, ArchiveInput, FileInput } from './definition.js';
+import type { ArchiveGlob, ArchiveInput, FileInput, TableFormat } from './definition.js';
 import { type Place, joinNames, type YamlSection } from './yaml.js';
 
-const archiveKeys = ['path', 'format', 'mode', 'time', 'changed', 'missing', ...lineKeys];
+const archiveKeys = ['path', 'format', 'version', 'mode', 'time', 'changed', 'missing', ...lineKeys];
 
-const archiveFormats = ['parquet', 'arrow', ...lineFormats] as const;
+const tableFormats = ['delta'] as const satisfies readonly TableFormat[];
+
+const archiveFormats = ['parquet', 'arrow', ...tableFormats, ...lineFormats] as const;
 
 type ArchiveFormat = (typeof archiveFormats)[number];
 
@@ -43,8 +45,9 @@ export function readArchiveInput(
   const section = root.section('archive', archiveKeys);
   if (section === undefined) return undefined;
   const { folder } = section;
-  const paths = readPaths(section, dataFolder);
   const format = section.text('format') === undefined ? 'by ending' : section.oneOf('format', archiveFormats);
+  const tableFormat = tableFormats.find((known) => known === format);
+  const paths = readPaths(section, dataFolder, tableFormat !== undefined);
   const globs = format === undefined ? [] : readFormats(section, paths, format, file !== undefined);
   const isText = globs.some((glob) => glob.format === 'lines');
   if (isText && globs.some((glob) => glob.format !== 'lines')) {
@@ -53,6 +56,7 @@ export function readArchiveInput(
   const hasFormat = format !== undefined && format !== 'by ending';
   const lines = isText && hasFormat ? readLines(section, format, file?.input) : undefined;
   const mode = readMode(section, globs);
+  const table = readTable(section, tableFormat, paths, mode);
   if (globs.length > 0 && !isText) refuseLineKeys(section);
   const changed = section.oneOf('changed', ['fail', 'replace']) ?? 'fail';
   const missing = section.oneOf('missing', ['fail', 'retire']) ?? 'fail';
@@ -67,6 +71,7 @@ export function readArchiveInput(
     folder,
     globs,
     mode,
+    table,
     lines: lines?.format,
     time,
     changed,
@@ -78,8 +83,35 @@ export function readArchiveInput(
   return { input, sources, timePlace: section.placeOf('time') };
 }
 
-/** Reads `archive.path`: one glob or a list of them, as written. */
-function readPaths(section: YamlSection, dataFolder: string | undefined): readonly string[] {
+/** Reads which version of a table is wanted, and refuses what a table can't have. */
+function readTable(
+  section: YamlSection,
+  format: TableFormat | undefined,
+  paths: readonly string[],
+  mode: ArchiveInput['mode'],
+): ArchiveInput['table'] {
+  const at = section.parsed('version', 'the number of a version', (text) =>
+    /^\d{1,15}$/.test(text) ? text : undefined,
+  );
+  if (format === undefined) {
+    if (section.has('version')) section.problem('version', 'version is only for tables: format: delta');
+    return undefined;
+  }
+  if (paths.length > 1)
+    section.problem('path', 'path must be the folder of one table: make an agent for each');
+  if (mode === 'import')
+    section.problem('mode', 'import is not for tables, whose files are rewritten: query them in place');
+  if (section.has('missing'))
+    section.problem('missing', 'missing is not for tables: their log says which files count');
+  return { format, at };
+}
+
+/** Reads `archive.path`: one glob or a list of them, as written; or the folder of a table. */
+function readPaths(
+  section: YamlSection,
+  dataFolder: string | undefined,
+  isTable: boolean,
+): readonly string[] {
   const paths = section.texts('path') ?? [];
   if (!section.has('path'))
     section.missing(
@@ -88,7 +120,7 @@ function readPaths(section: YamlSection, dataFolder: string | undefined): readon
     );
   else if (paths.length === 0) section.problem('path', 'path is an empty list: name at least one file');
   for (const path of paths) {
-    if (path === '' || path.endsWith('/')) {
+    if (path === '' || (path.endsWith('/') && !isTable)) {
       const message = `path must end with a pattern for file names, such as '*.parquet': ${JSON.stringify(path)}`;
       section.problem('path', message);
     } else if (/\(\?P?</.test(path)) {
@@ -132,6 +164,7 @@ function readFormats(
 ): readonly ArchiveGlob[] {
   return paths.flatMap((glob): ArchiveGlob[] => {
     if (format === 'parquet' || format === 'arrow') return [{ glob, format }];
+    if (tableFormats.some((known) => known === format)) return [{ glob, format: 'parquet' }];
     if (format !== 'by ending') return [{ glob, format: 'lines' }];
     const ending = endings.get(/\.([a-z]+)$/i.exec(glob)?.[1]?.toLowerCase() ?? '');
     if (ending !== undefined) return [{ glob, format: ending }];

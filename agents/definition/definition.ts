@@ -117,6 +117,8 @@ export interface ArchiveInput {
   readonly folder: string;
   readonly globs: readonly ArchiveGlob[];
   readonly mode: 'in-place' | 'import';
+  /** Set where the only glob is the folder of a table: its format, and the version that is wanted; the newest if absent. */
+  readonly table?: { readonly format: TableFormat; readonly at: string | undefined } | undefined;
   /** Format of lines, where `file` does not give it. */
   readonly lines?: LineFormat | undefined;
   /** The field that places records, as written; absent for the first of type time. */
@@ -130,6 +132,9 @@ export interface ArchiveInput {
   /** Position of the section in the agent's file, for reporting problems of the archive's files. */
   readonly place: { readonly line: number; readonly column: number };
 }
+
+/** The formats of tables. */
+export type TableFormat = 'delta';
 
 /** A glob, and the format of its files. */
 export interface ArchiveGlob {

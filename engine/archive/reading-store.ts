@@ -1,4 +1,4 @@
-import { addedRuns, haveRecord, sharedRuns } from '../scan/added-runs.js';
+import { newRuns, haveRecord, sharedRuns } from '../scan/added-runs.js';
 import type { SnapshotRuns, Snapshot } from '../store/reading/snapshot.js';
 import { comparePositions, type Position } from '../core/cursor.js';
 import type { Schema } from '../core/schema.js';
@@ -38,7 +38,7 @@ export class SeenState {
   /** Whether all records that the later state `now` has besides those of this state are after the last one of this state. */
   isContinuedBy(now: SeenState): boolean {
     if (now.runs === this.runs) return true;
-    const added = addedRuns(this.runs, now.runs)[0];
+    const added = newRuns(this.runs, now.runs)[0];
     if (added === undefined) return true;
     const { partition, firstOrdinal: ordinal } = added;
     return comparePositions({ partition, ordinal }, this.last) > 0;
@@ -161,7 +161,7 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> {
     await access.refresh();
     const snapshot = this.snapshotOf(schema);
     const state = new SeenState(schema, snapshot.runs);
-    const runs = seen === null ? snapshot.runs : addedRuns(seen.runs, snapshot.runs);
+    const runs = seen === null ? snapshot.runs : newRuns(seen.runs, snapshot.runs);
     const added = { schema, runs, release: () => snapshot.release() };
     const settings = this.settingsOf(options);
     if (!access.follows) return { scan: executeScan(added, query, settings), state };

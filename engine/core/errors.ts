@@ -27,6 +27,8 @@ export type ErrorCode =
   | 'damaged'
   /** A file, folder or agent does not exist. */
   | 'not_found'
+  /** The record at a cursor was rewritten, so that a walk can't go on from there. */
+  | 'gone'
   /** A file that must be new exists already. */
   | 'exists'
   /** Another process is the writer of this data folder. */

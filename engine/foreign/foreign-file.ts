@@ -35,6 +35,8 @@ export type ReadingWay = 'fast' | 'complete';
 export interface ForeignColumn {
   /** The name in the file; see `withDistinctNames` where several columns of the file have the same. */
   readonly name: string;
+  /** Parquet's field id, by which some tables know their columns. */
+  readonly id?: number;
   /** The field type that holds the column's values without loss where there is one; else `string`. */
   readonly type: FieldType;
   readonly way: ReadingWay;

@@ -171,11 +171,11 @@ function hasLargeIntegers(
 }
 
 function asColumn(
-  { name, isNullable, flat, stored, node }: SchemaColumn,
+  { name, id, isNullable, flat, stored, node }: SchemaColumn,
   otherReason: string | undefined,
   isLarge: boolean,
 ): ForeignColumn {
-  const common = { name, stored, nullable: isNullable, node };
+  const common = { name, ...(id === undefined ? {} : { id }), stored, nullable: isNullable, node };
   if (flat === null)
     return { ...common, type: 'string', way: 'complete', reason: 'nested', values: { kind: 'json' } };
   const { parquet } = flat;

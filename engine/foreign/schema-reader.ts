@@ -7,6 +7,8 @@ import { columnTypeOf, type ColumnType } from './schema-columns.js';
 /** A top-level field of a file's schema. */
 export interface SchemaColumn {
   readonly name: string;
+  /** The field id that the writer gave it, for tables whose columns are known by numbers. */
+  readonly id: number | undefined;
   readonly isNullable: boolean;
   /** The column's type; null for a nested field, i.e. a group or a repeated field. */
   readonly flat: ColumnType | null;
@@ -78,6 +80,7 @@ export class SchemaReader {
     const name = type?.stored ?? groupNames.get(fields.size(6, -1)) ?? 'group';
     this.columns.push({
       name: fields.text(4),
+      id: fields.has(9) ? fields.integer(9) : undefined,
       isNullable: repeats !== repetition.required,
       flat: repeats === repetition.repeated ? null : type,
       stored: repeats === repetition.repeated ? `repeated ${name}` : name,

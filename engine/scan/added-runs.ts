@@ -1,4 +1,4 @@
-import type { SnapshotRun, SnapshotRuns } from '../store/reading/snapshot.js';
+import { manifestNumbers, type SnapshotRun, type SnapshotRuns } from '../store/reading/snapshot.js';
 
 /**
  * The rows of `now` at positions that `known` does not have: the records that have become visible between two states. Records that were
@@ -6,6 +6,12 @@ import type { SnapshotRun, SnapshotRuns } from '../store/reading/snapshot.js';
  */
 export function addedRuns(known: SnapshotRuns, now: SnapshotRuns): SnapshotRun[] {
   return cutRuns(known, now, false);
+}
+
+/** The `addedRuns` without those of a table whose rows somebody who has seen `known` knows, at the positions that they had before a rewrite. */
+export function newRuns(known: SnapshotRuns, now: SnapshotRuns): SnapshotRun[] {
+  const number = manifestNumbers.get(known) ?? -1;
+  return addedRuns(known, now).filter(({ rowGroup: { table } }) => number < (table?.knownSince ?? Infinity));
 }
 
 /** The rows of `now` at positions that `known` has too. The same preconditions as for `addedRuns`. */

@@ -16,7 +16,7 @@ import { finderOf, type RemoteSource } from './tiered-finder.js';
 import { Pace, throwIfAborted } from '../store/reading/pace.js';
 import { copyOf } from './json-lines.js';
 import type { Matches } from './selection.js';
-import { planScan } from './plan.js';
+import { assertStanding, planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query, ScanStats } from './query.js';
 import { readingEstimate, tooMuchToRead } from './reading-estimate.js';
@@ -310,6 +310,7 @@ async function beginOne(
 ): Promise<Begun> {
   const { remote, pieceBytes = answerBytesMax, bytesMax } = settings;
   const predicates = preparePredicates(query, schema);
+  assertStanding(runs, [query.after, query.before]);
   const plan = planScan(runs, query);
   if (query.limit > 0 && isWhole) {
     stats.runs = plan.end - plan.first;

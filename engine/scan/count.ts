@@ -19,7 +19,7 @@ import {
   type NumberAnswers,
   type TimeBucket,
 } from './count-query.js';
-import { planScan, type ScanPlan, indexOfRuns } from './plan.js';
+import { assertStanding, planScan, type ScanPlan, indexOfRuns } from './plan.js';
 import { RowGroupWalk } from './row-group-walk.js';
 import { CountMemory, ValueTable } from './value-table.js';
 import { countRowGroup, rowGroupCount } from './row-group-count.js';
@@ -273,6 +273,7 @@ class PartOfCount {
     this.query = query;
     this.#work = { ...work, remote };
     this.#predicates = preparePredicates(whole, schema);
+    assertStanding(runs, [query.after, query.before]);
     this.plan = planScan(runs, { ...whole, after: query.after });
     this.span = spanOf(this.plan, this.#predicates, query);
   }

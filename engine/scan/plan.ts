@@ -1,4 +1,5 @@
-import type { Position } from '../core/cursor.js';
+import { formatCursor, type Position } from '../core/cursor.js';
+import { LogstrataError } from '../core/errors.js';
 import type { Query } from './query.js';
 import type { RowGroup, SnapshotRun, SnapshotRuns } from '../store/reading/snapshot.js';
 
@@ -68,6 +69,22 @@ export function planScan(runs: SnapshotRuns, query: Query): ScanPlan {
   const isLast = after === undefined || query.last === true;
   const direction = isLast && query.limit < rows ? 'backward' : 'forward';
   return { runs, first, end, after, before, rows, rowGroups, direction };
+}
+
+/**
+ * Throws `gone` where the record at a cursor has left its table, and others of the same hour have come after it: they may be the same records,
+ * so it can't be told which of them the client has seen.
+ */
+export function assertStanding(runs: SnapshotRuns, cursors: readonly (Position | undefined)[]): void {
+  for (const cursor of cursors) {
+    if (cursor === undefined || cursor.ordinal === 0) continue;
+    const before = { ...cursor, ordinal: cursor.ordinal - 1 };
+    const next = runs.at(countWhile(runs, (run) => endsAtOrBefore(run, before)));
+    const isGone = next?.partition === cursor.partition && next.firstOrdinal > cursor.ordinal;
+    if (!isGone || next.rowGroup.table === undefined) continue;
+    const message = `the record at cursor ${formatCursor(cursor)} has left the table: its file was removed or rewritten. Begin the walk again`;
+    throw new LogstrataError('gone', message);
+  }
 }
 
 /** The part of a row group that lies within the bounds of a plan, and the number of units that it has there. */

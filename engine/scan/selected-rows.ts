@@ -4,7 +4,7 @@ import type { Run } from '../store/manifest/manifest.js';
 import { newScanStats, canResume } from './answer.js';
 import { finderOf, type FinderWork, type RemoteSource } from './tiered-finder.js';
 import { Pace } from '../store/reading/pace.js';
-import { planScan } from './plan.js';
+import { assertStanding, planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query } from './query.js';
 import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
@@ -100,6 +100,7 @@ async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
 async function* rowsFound(snapshot: Snapshot, query: Query, work: FinderWork): AsyncGenerator<SelectedRows> {
   const predicates = preparePredicates(query, snapshot.schema);
   if (query.limit === 0) return;
+  assertStanding(snapshot.runs, [query.after, query.before]);
   const plan = planScan(snapshot.runs, query);
   const { schema } = snapshot;
   const { fields } = writtenFields(schema, query);

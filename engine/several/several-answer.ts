@@ -5,7 +5,7 @@ import type { Beginning, Begun } from '../scan/answer.js';
 import { partsOf, positionIn } from '../scan/json-lines.js';
 import { writtenFields, type WrittenFields } from '../scan/json-columns.js';
 import { LineWriter } from '../scan/line-writer.js';
-import { indexOfRuns, planScan, UnitWalk, type ScanPlan } from '../scan/plan.js';
+import { assertStanding, indexOfRuns, planScan, UnitWalk, type ScanPlan } from '../scan/plan.js';
 import { preparePredicates } from '../scan/predicate.js';
 import type { Query } from '../scan/query.js';
 import { readingEstimate, tooMuchToRead } from '../scan/reading-estimate.js';
@@ -110,6 +110,7 @@ class AgentSearch {
   ) {
     const { schema, runs, all } = agent;
     this.#range = rangeOf(query, index);
+    assertStanding(all, [this.#range.after, jointOf(query.before)?.of[index]]);
     const { after: low, before: high } = this.#range;
     this.#bounds = { after: floor === null ? low : later(floor[index]!, low), before: high };
     this.#searched = this.#range;

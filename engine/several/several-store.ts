@@ -2,7 +2,7 @@ import type { JointPosition, Position } from '../core/cursor.js';
 import { comparePositions } from '../core/cursor.js';
 import { LogstrataError } from '../core/errors.js';
 import type { Field, Schema } from '../core/schema.js';
-import { addedRuns, haveRecord, sharedRuns } from '../scan/added-runs.js';
+import { newRuns, haveRecord, sharedRuns } from '../scan/added-runs.js';
 import { executeScan, type AnswerSettings } from '../scan/answer.js';
 import { countRecords, type CountPart } from '../scan/count.js';
 import type { CountQuery, Counts } from '../scan/count-query.js';
@@ -62,7 +62,7 @@ export class SeveralSeen {
   isContinuedBy(now: SeveralSeen): boolean {
     const { of } = this.last;
     return this.all.every((runs, k) => {
-      const added = addedRuns(runs, now.all[k]!)[0];
+      const added = newRuns(runs, now.all[k]!)[0];
       if (added === undefined) return true;
       const { partition, firstOrdinal: ordinal } = added;
       return comparePositions({ partition, ordinal }, of[k]!) > 0;
@@ -169,7 +169,7 @@ export class SeveralStore {
     if (seen === null) return { scan: this.#execute(snapshot, query, options, rest), state };
     const floor = seen.last.of;
     const parts = snapshot.agents.map(({ runs }, k) => {
-      const added = addedRuns(seen.all[k]!, runs);
+      const added = newRuns(seen.all[k]!, runs);
       // A run of added records is on one side of the last one that was seen.
       const isLate = ({ partition, firstOrdinal: ordinal }: (typeof added)[number]): boolean =>
         comparePositions({ partition, ordinal }, floor[k]!) <= 0;

@@ -1,7 +1,13 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { formatProblem } from '../../agents/definition/config-error.js';
-import { lineFormatOf, shownFolder, type AgentDefinition } from '../../agents/definition/definition.js';
+import {
+  lineFormatOf,
+  shownFolder,
+  type AgentDefinition,
+  type TableFormat,
+} from '../../agents/definition/definition.js';
+import { yamlText } from '../../agents/definition/yaml.js';
 import { lacksZone } from '../../agents/definition/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { pathOf } from '../../agents/recognise/log-path.js';
@@ -61,6 +67,8 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
     const message = `${known} already exists. Use --force to replace it, or --print to see what would be written`;
     throw new LogstrataError('exists', message);
   }
+  const table = log.length === 1 ? tableIn(log[0]!) : undefined;
+  if (table !== undefined) return newTableAgent(flags, name, known ?? path, table);
   const files = await expandFiles(log);
   const globs = log.filter((each) => !existsSync(each));
   const trial = await recogniseFiles(name, path, pathOf(files, globs), files, settings);
@@ -78,6 +86,39 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
     ...nextSteps(name, log),
   ]);
   return trial.records > 0 ? exitDone : exitFailed;
+}
+
+/** The table whose folder is named; undefined where it is none. */
+function tableIn(folder: string): { readonly root: string; readonly format: TableFormat } | undefined {
+  const root = resolve(folder);
+  return existsSync(join(root, '_delta_log')) ? { root, format: 'delta' } : undefined;
+}
+
+/** Writes the file of an agent that answers from a table. Its fields are the columns of the table. */
+async function newTableAgent(
+  { print }: NewFlags,
+  name: string,
+  path: string,
+  { root, format }: NonNullable<ReturnType<typeof tableIn>>,
+): Promise<number> {
+  const text = `archive: { path: ${yamlText(root)}, format: ${format} }\n`;
+  if (print === true) {
+    await writeRecords(Buffer.from(text));
+    return exitDone;
+  }
+  write(path, text);
+  await printLines([
+    `${root}: a table (${format})`,
+    '',
+    `wrote ${path}`,
+    '',
+    'Next:',
+    '  # show the version of the table, its files and columns',
+    `  logstrata check ${name}`,
+    '  # answer queries, and take each new version of the table',
+    '  logstrata serve',
+  ]);
+  return exitDone;
 }
 
 async function recogniseFiles(
@@ -257,6 +298,7 @@ function describeFormat(agent: AgentDefinition): string {
   const lines = lineFormatOf(agent);
   if (lines !== undefined)
     return (lines.multiline ?? lines.values) === undefined ? lines.format : `${lines.format}, several lines`;
+  if (agent.archive?.table !== undefined) return `${agent.archive.table.format} table`;
   return agent.system === undefined ? 'files in place' : 'figures';
 }
 

@@ -147,9 +147,10 @@ function describeLines({ format, payload, multiline, values }: LineFormat, where
   );
 }
 
-function describeArchive({ globs, mode, lines }: ArchiveInput): string[] {
+function describeArchive({ globs, mode, table, lines }: ArchiveInput): string[] {
   const paths = globs.map(({ glob }) => glob).join(', ');
   if (lines !== undefined) return describeLines(lines, `${paths}, which are stored once`);
+  if (table !== undefined) return [`answers from the table ${paths} (${table.format})`];
   return mode === 'import' ? [`stores the files ${paths} once`] : [`answers from ${paths}`];
 }
 
@@ -310,13 +311,14 @@ export async function checkArchive(
 
 /** The report as lines for people. */
 export function describeArchiveReport(agent: AgentDefinition, report: ArchiveReport): string[] {
-  const { formats, rows, columns, keys } = report;
+  const { formats, version, rows, columns, keys } = report;
   const counts = formats.map(
     ({ format, files, bytes }) => `${formatCounted(files, 'file')} of ${format}, ${formatBytes(bytes)}`,
   );
   const rowCount = rows === null || formats.length === 0 ? '' : `, ${formatCounted(rows, 'row')}`;
   return linesOf(
     `archive: ${counts.length === 0 ? 'no file found' : `${counts.join('; ')}${rowCount}`}`,
+    version !== undefined && `the table is at ${version}`,
     keys.length > 0 && `folder names give the fields ${keys.join(', ')}`,
     columns.length > 0 && [...describePlacing(columns), ...columnTable(columns)],
     agent.archive?.infersFields === true &&

@@ -89,8 +89,10 @@ function indexAll(
 }
 
 function describeIndexReport(report: IndexReport): string[] {
-  const { attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes, all } = report;
+  const { version, attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes, all } =
+    report;
   return linesOf(
+    version !== null && `table    ${version}`,
     `attached ${formatCounted(attached, 'file')}, ${formatCounted(rows, 'row')}`,
     moved > 0 && `moved    ${formatCounted(moved, 'file')}`,
     removed > 0 && `removed  ${formatCounted(removed, 'file')}`,

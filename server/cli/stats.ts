@@ -147,8 +147,9 @@ function farDetails({ far }: AgentStats): Pair[] {
 
 function attachingDetails(attaching: AttachStatus | undefined): Pair[] {
   if (attaching === undefined) return [];
-  const { filesLeft, filesWaiting, paused } = attaching;
+  const { filesLeft, filesWaiting, paused, version } = attaching;
   return [
+    ['  table', version],
     ['  paused', paused],
     ['  to be attached', formatCounted(filesLeft, 'file')],
     ['  still written to', formatCounted(filesWaiting, 'file')],

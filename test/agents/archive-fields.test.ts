@@ -10,7 +10,7 @@ import {
   fieldNameOf,
   type InferredFields,
 } from '../../agents/archive/inferred-fields.js';
-import type { ColumnFacts } from '../../agents/archive/file-footers.js';
+import type { ColumnFacts } from '../../agents/archive/column-facts.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
 

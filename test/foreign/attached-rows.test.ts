@@ -297,7 +297,7 @@ describe('rows that are scattered over very many hours', () => {
     });
     const adds = [plan('/a', 100), plan('/b', attachedPlacementsBytesMax), plan('/c', 100)];
     const changes = { adds, moves: [], removes: [] };
-    const { added, refused } = await changeLists(directory, 'web', [], changes, values);
+    const { added, refused } = await changeLists(directory, 'web', { lists: [], number: 1 }, changes, values);
     expect(added.map(({ path }) => path)).toEqual(['/a', '/c']);
     expect(refused).toEqual(['/b']);
     expect(values.nextOrdinal(100)).toBe(3);

@@ -25,7 +25,7 @@ async function indexOf(column: ColumnSource, field: Field, spanRows: number): Pr
   const path = join(folder, 'a.parquet');
   await writeFile(path, new Uint8Array(parquetWriteBuffer({ columnData: [column], rowGroupSize: 1000 })));
   const file = await readForeignFile(path, 'parquet');
-  const source = columnSource(field, file, {});
+  const source = columnSource(field, file, { constants: {}, renamed: undefined });
   if (source.kind !== 'column') throw new Error('the file has the column');
   const attached = { ...(await fileStamp(path)), footerHash: file.footerHash };
   const read = { ...readingOf(file, path, 0, 0, spanRows), column: source.column };

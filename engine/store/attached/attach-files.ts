@@ -1,6 +1,13 @@
 import { mapInOrder } from '../../workers/in-order.js';
 import { isLogstrataError, LogstrataError } from '../../core/errors.js';
-import type { AttachedFile, FilePlan, FileToAttach, AttachingCommitter, MovedFile } from './attached-list.js';
+import type {
+  AttachedFile,
+  FilePlan,
+  FileToAttach,
+  AttachingCommitter,
+  MovedFile,
+  RemadeFile,
+} from './attached-list.js';
 import type { ForeignWork } from './foreign-work.js';
 import { planFile } from './plan-file.js';
 
@@ -10,6 +17,9 @@ export interface AttachRequest {
   readonly moves: readonly MovedFile[];
   /** Ids of attached files. */
   readonly removes: readonly string[];
+  readonly remakes?: readonly RemadeFile[] | undefined;
+  /** Whether nothing is changed where one of `adds` can't be attached: other files hold the same rows until then. */
+  readonly isWhole?: boolean | undefined;
 }
 
 export interface AttachOptions {
@@ -39,7 +49,7 @@ export interface AttachContext {
  */
 export async function attachFiles(
   { committer, now, work, filesAtOnce }: AttachContext,
-  { adds, moves, removes }: AttachRequest,
+  { adds, moves, removes, remakes = [], isWhole }: AttachRequest,
   { signal, onProgress }: AttachOptions,
 ): Promise<AttachResult> {
   const { schema } = committer;
@@ -55,9 +65,9 @@ export async function attachFiles(
   const problems = plans.flatMap((plan, i) =>
     plan instanceof Error ? [{ path: adds[i]!.path, error: plan }] : [],
   );
-  const isEmpty = read.length + moves.length + removes.length === 0;
-  if (isEmpty) return { attached: [], problems };
-  const { added, refused } = await committer.attach({ adds: read, moves, removes });
+  const isEmpty = read.length + moves.length + removes.length + remakes.length === 0;
+  if (isEmpty || (isWhole === true && problems.length > 0)) return { attached: [], problems };
+  const { added, refused } = await committer.attach({ adds: read, moves, removes, remakes });
   problems.push(...refused.map((path) => ({ path, error: tooScattered(path) })));
   return { attached: added, problems };
 }

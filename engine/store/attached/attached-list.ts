@@ -78,6 +78,16 @@ function readIndex(item: JsonObject): FileIndex {
   };
 }
 
+function readTexts(item: JsonObject, key: string): Record<string, string> {
+  const texts = asObject(item[key], key);
+  return Object.fromEntries(Object.keys(texts).map((name) => [name, textField(texts, name)]));
+}
+
+function readTable(item: JsonObject): AttachedTable {
+  const known = item['knownSince'] === undefined ? {} : { knownSince: countField(item, 'knownSince') };
+  return { schema: textField(item, 'schema'), ...known };
+}
+
 function readFile(item: JsonObject): AttachedFile {
   const constants = asObject(item['constants'], 'constants');
   return {
@@ -94,6 +104,8 @@ function readFile(item: JsonObject): AttachedFile {
         value === null ? null : textField(constants, key),
       ]),
     ),
+    ...(item['renamed'] === undefined ? {} : { renamed: readTexts(item, 'renamed') }),
+    ...(item['table'] === undefined ? {} : { table: readTable(asObject(item['table'], 'table')) }),
     rowGroupRows: countsField(item, 'rowGroupRows'),
     nowMs: timeField(item, 'nowMs'),
     placedBy: item['placedBy'] === null ? null : readAttachedColumn(asObject(item['placedBy'], 'placedBy')),
@@ -115,8 +127,26 @@ export interface FileToAttach {
    * precedence over columns of the same name.
    */
   readonly constants: Readonly<Record<string, string | null>>;
+  /** Columns that have another name in the file: by name, that in the file. */
+  readonly renamed?: Readonly<Record<string, string>> | undefined;
+  /** Set for a file of a table, whose log says which files count. */
+  readonly table?: FileTable | undefined;
   /** For an object: the version that was listed. Only that version is read. */
   readonly object?: Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> | undefined;
+}
+
+/** The table that a file belongs to. */
+export interface FileTable {
+  /** Identifies the columns of the table by which `renamed` and `constants` were found. */
+  readonly schema: string;
+  /** Set where the rows were in the table before: its files have been rewritten. */
+  readonly isRewritten?: boolean | undefined;
+}
+
+/** The same of an attached file. */
+export interface AttachedTable extends Pick<FileTable, 'schema'> {
+  /** The manifest from whose number on the rows are known, at other positions. They are no news to anybody who has seen that state. */
+  readonly knownSince?: number;
 }
 
 /** The attributes that tell whether a file is still the one that was attached. */
@@ -148,7 +178,8 @@ export interface FilePlan extends Omit<FileToAttach, 'object'>, FileIdentity {
 }
 
 /** An attached file. */
-export interface AttachedFile extends Omit<FilePlan, 'hours'> {
+export interface AttachedFile extends Omit<FilePlan, 'hours' | 'table'> {
+  readonly table?: AttachedTable | undefined;
   /** 12 hexadecimal digits, never reused. */
   readonly id: string;
   /** The positions of the rows, one run for each hour, ascending. Within an hour the rows are in file order. */
@@ -170,9 +201,13 @@ export interface OpenList {
 
 /** An attached file that was moved or touched, with its new path, size and time. Its footer is unchanged. */
 export interface MovedFile extends Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> {
+  readonly table?: AttachedTable | undefined;
   readonly id: string;
   readonly path: string;
 }
+
+/** An attached file that is read in another way, because its table has other columns now. */
+export type RemadeFile = Pick<AttachedFile, 'id' | 'constants' | 'renamed' | 'table'>;
 
 /** The changes that one commit makes to attached files. */
 export interface AttachedChanges {
@@ -180,6 +215,8 @@ export interface AttachedChanges {
   readonly moves: readonly MovedFile[];
   /** Ids of files. The positions of their rows are never assigned again. */
   readonly removes: readonly string[];
+  /** Files whose columns are read in another way. They keep their positions, and are indexed again. */
+  readonly remakes?: readonly RemadeFile[] | undefined;
   /** New indexes of attached files, in their final place. Indexes of files that are no longer attached are ignored. */
   readonly indexes?: readonly { readonly id: string; readonly index: FileIndex }[];
 }
@@ -205,24 +242,37 @@ export interface ChangedLists extends AttachedResult {
   readonly leaving: readonly string[];
 }
 
-/** Writes the lists that the changes affect. The positions of new files are taken from `values`, which is updated. */
+/**
+ * Writes the lists that the changes affect. The positions of new files are taken from `values`, which is updated.
+ *
+ * @param number number of the manifest that names `lists`
+ */
 export async function changeLists(
   directory: Directory,
   agent: string,
-  lists: readonly OpenList[],
-  { adds, moves, removes, indexes = [] }: AttachedChanges,
+  { lists, number }: { readonly lists: readonly OpenList[]; readonly number: number },
+  { adds, moves, removes, remakes = [], indexes = [] }: AttachedChanges,
   values: CommittedValues,
 ): Promise<ChangedLists> {
   const removed = new Set(removes);
   const moved = new Map(moves.map(({ id, ...place }) => [id, place]));
+  const remade = new Map(remakes.map(({ id, ...rest }) => [id, { ...rest, id: newId(), index: undefined }]));
   const indexed = new Map(indexes.map(({ id, index }) => [id, { index }]));
-  const isChanged = ({ id }: AttachedFile) => removed.has(id) || moved.has(id) || indexed.has(id);
   const known = new Set(lists.flatMap(({ files }) => files.map(nameOf)));
   const { fitting, refused } = fittingFiles(
     lists,
     adds.filter((plan) => !known.has(nameOf(plan))),
   );
-  const added = fitting.map((plan) => withPositions(plan, values));
+  const added = fitting.map((plan) => withPositions(plan, values, number));
+  const beside = new Map(
+    filesBeside(lists, removed, added).map(({ id, runs, ...file }) => {
+      const hours = runs.map(({ partition, rows }) => [partition, rows] as const);
+      const table = { schema: file.table?.schema ?? '', isRewritten: true };
+      return [id, withPositions({ ...file, table, hours }, values, number)];
+    }),
+  );
+  const isChanged = ({ id }: AttachedFile) =>
+    [removed, moved, remade, indexed, beside].some((changes) => changes.has(id));
   const kept: AttachedList[] = [];
   const leaving: string[] = [];
   // The files of changed lists and of the last list if it has room, then the new files.
@@ -235,15 +285,61 @@ export async function changeLists(
     }
     leaving.push(open.list.file);
     for (const { id, index } of open.files)
-      if (index !== undefined && (removed.has(id) || indexed.has(id))) leaving.push(index.file);
+      if (index !== undefined && [removed, indexed, remade].some((each) => each.has(id)))
+        leaving.push(index.file);
     const stay = open.files.filter(({ id }) => !removed.has(id));
-    files.push(...stay.map((file) => ({ ...file, ...moved.get(file.id), ...indexed.get(file.id) })));
+    files.push(
+      ...stay.map(({ id, ...file }) => ({
+        ...(beside.get(id) ?? { id, ...file }),
+        ...moved.get(id),
+        ...indexed.get(id),
+        ...remade.get(id),
+      })),
+    );
   }
   files.push(...added);
   const written: AttachedList[] = [];
   for (let from = 0; from < files.length; from += attachedFilesOfListMax)
     written.push(await writeAttachedList(directory, agent, files.slice(from, from + attachedFilesOfListMax)));
   return { lists: [...kept, ...written], added, refused, written: written.map(({ file }) => file), leaving };
+}
+
+/**
+ * The files of a table that get new positions because others have been rewritten: those with rows of the same hours, behind rows that are
+ * removed. A page that ends with one of their rows would else not tell whether the rewritten rows have been seen. The hours of such a file are
+ * then others' hours too.
+ */
+function filesBeside(
+  lists: readonly OpenList[],
+  removed: ReadonlySet<string>,
+  added: readonly AttachedFile[],
+): AttachedFile[] {
+  const rewritten = new Set(added.filter(isOfTable).flatMap(({ runs }) => runs.map((run) => run.partition)));
+  const firsts = new Map<number, number>();
+  const note = ({ runs }: AttachedFile, isAll: boolean) => {
+    for (const { partition, firstOrdinal } of runs)
+      if (isAll || rewritten.has(partition))
+        firsts.set(partition, Math.min(firsts.get(partition) ?? Infinity, firstOrdinal));
+  };
+  let others = lists.flatMap(({ files }) => files.filter(isOfTable));
+  if (rewritten.size > 0) for (const file of others) if (removed.has(file.id)) note(file, false);
+  others = firsts.size === 0 ? [] : others.filter(({ id }) => !removed.has(id));
+  const beside: AttachedFile[] = [];
+  for (let isMore = true; isMore;) {
+    const found = others.filter(({ runs }) =>
+      runs.some(({ partition, firstOrdinal }) => firstOrdinal > (firsts.get(partition) ?? Infinity)),
+    );
+    for (const file of found) note(file, true);
+    const ids = new Set(found.map(({ id }) => id));
+    others = others.filter(({ id }) => !ids.has(id));
+    beside.push(...found);
+    isMore = found.length > 0;
+  }
+  return beside;
+}
+
+function isOfTable({ table }: AttachedFile): boolean {
+  return table !== undefined;
 }
 
 /**
@@ -271,12 +367,26 @@ function nameOf({ path, footerHash }: Pick<FilePlan, 'path' | 'footerHash'>): st
   return `${footerHash} ${path}`;
 }
 
-function withPositions({ hours, ...plan }: FilePlan, values: CommittedValues): AttachedFile {
+function newId(): string {
+  return randomBytes(6).toString('hex');
+}
+
+function withPositions(
+  { hours, table, ...plan }: FilePlan,
+  values: CommittedValues,
+  number: number,
+): AttachedFile {
   const runs = hours.map(([partition, rows]) => {
     const firstOrdinal = values.nextOrdinal(partition);
     assertOrdinalsLeft(partition, firstOrdinal, rows);
     return { partition, firstOrdinal, rows };
   });
   values.applyRuns(runs);
-  return { id: randomBytes(6).toString('hex'), ...plan, runs };
+  const known = table?.isRewritten === true ? { knownSince: number } : {};
+  return {
+    id: newId(),
+    ...plan,
+    ...(table === undefined ? {} : { table: { schema: table.schema, ...known } }),
+    runs,
+  };
 }

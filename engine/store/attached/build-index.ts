@@ -113,12 +113,12 @@ async function writeIndex(
   writable: WritableFile,
   onProgress: (progress: IndexProgress) => void,
 ): Promise<{ index: Omit<FileIndex, 'file'>; decodedBytes: number }> {
-  const { path, format, constants } = attached;
+  const { path, format } = attached;
   await assertSameFile(path, format, attached);
   const described = await context.work.describe(attached, format);
   const wanted = context.committer.schema.fields;
   const fields: IndexedField[] = wanted.flatMap((field) => {
-    const source = columnSource(field, described, constants);
+    const source = columnSource(field, described, attached);
     return source.kind === 'column' ? [{ field, source }] : [];
   });
   let position = 0;

@@ -39,18 +39,19 @@ export interface ValueChange {
   readonly type: FieldType;
 }
 
-/** How a field is read from a file. `constants` are the values given by its folders. */
+/** How a field is read from a file. `constants` are the values given by its folders, or by the log of its table. */
 export function columnSource(
   field: Field,
   file: ForeignFile,
-  constants: FileToAttach['constants'],
+  { constants, renamed }: Pick<FileToAttach, 'constants' | 'renamed'>,
 ): ColumnSource {
   const name = field.attached?.column ?? field.name;
   if (Object.hasOwn(constants, name)) {
     const text = constants[name] ?? null;
     return text === null ? { kind: 'missing' } : { kind: 'constant', text };
   }
-  const columnIndex = file.columns.findIndex((column) => column.name === name);
+  const own = renamed !== undefined && Object.hasOwn(renamed, name) ? renamed[name] : name;
+  const columnIndex = file.columns.findIndex((column) => column.name === own);
   if (columnIndex < 0) return { kind: 'missing' };
   const column = file.columns[columnIndex]!;
   const unit = field.attached?.unit;

@@ -57,17 +57,18 @@ export async function planFile(
 }
 
 async function placeRows(
-  { path, format, constants }: FileToAttach,
+  toAttach: FileToAttach,
   stamp: FileStamp,
   file: ForeignFile,
   schema: Schema,
   nowMs: number,
   work: ForeignWork,
 ): Promise<FilePlacement & Pick<FilePlan, 'placedBy'>> {
+  const { path, format } = toAttach;
   const place = placementField(schema);
   if (place < 0) return { ...allAt(nowMs, file), placedBy: null };
   const field = schema.fields[place]!;
-  const source = placingSource(path, field, file, constants);
+  const source = placingSource(toAttach, field, file);
   const reads = file.rowGroups.map((_, rowGroup) => columnRead({ path, format }, file, source, rowGroup));
   const placement = await placeAll(reads, source.change, nowMs, { path, ...stamp }, work);
   const placedBy = {
@@ -79,12 +80,11 @@ async function placeRows(
 
 /** The column that places the rows of a file. Throws `invalid` if there is none that can. */
 export function placingSource(
-  path: string,
+  { path, constants, renamed }: FileToAttach,
   field: Field,
   file: ForeignFile,
-  constants: FileToAttach['constants'],
 ): ColumnSource & { readonly kind: 'column' } {
-  const source = columnSource(field, file, constants);
+  const source = columnSource(field, file, { constants, renamed });
   const name = field.attached?.column ?? field.name;
   if (source.kind !== 'column') {
     const what = Object.hasOwn(constants, name)

@@ -67,11 +67,11 @@ export async function readRows(
   take: (rows: ImportedRows) => Promise<void>,
 ): Promise<string> {
   const { work, schema, signal } = reading;
-  const { path, format, constants, object } = file;
+  const { path, format, object } = file;
   const stamp = object ?? (await fileStamp(path));
   const described = await work.describe({ path, ...stamp }, format);
   const placing = placementField(schema);
-  if (placing >= 0) placingSource(path, schema.fields[placing]!, described, constants);
+  if (placing >= 0) placingSource(file, schema.fields[placing]!, described);
   assertAnswerable(path, described);
   const columns = new FieldColumns(file, stamp, described, reading);
   let rowsRead = 0;
@@ -137,7 +137,7 @@ class FieldColumns {
     private readonly described: ForeignFile,
     private readonly reading: RowReading,
   ) {
-    this.#sources = reading.schema.fields.map((field) => columnSource(field, described, file.constants));
+    this.#sources = reading.schema.fields.map((field) => columnSource(field, described, file));
     this.#fields = this.#sources.flatMap((source, field) =>
       source.kind === 'column' ? [{ field, source, kept: new Map(), pages: null }] : [],
     );

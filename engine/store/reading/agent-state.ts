@@ -3,6 +3,7 @@ import { type DamageError, assert } from '../../core/errors.js';
 import type { Schema } from '../../core/schema.js';
 import { mergeRuns } from '../manifest/run-columns.js';
 import {
+  manifestNumbers,
   remoteRowGroup,
   rowsOfCopy,
   type RowGroup,
@@ -251,6 +252,7 @@ export class AgentState {
     if (this.damage !== undefined) throw this.damage;
     this.currentRuns ??= this.runsWithHot();
     const generation = this.newest?.number ?? 0;
+    manifestNumbers.set(this.currentRuns, generation);
     this.pins.set(generation, (this.pins.get(generation) ?? 0) + 1);
     let released = false;
     return {

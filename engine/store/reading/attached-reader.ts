@@ -281,13 +281,14 @@ function identityOf({ bytes, mtimeMs, footerHash, etag }: AttachedFile): FileIde
 
 /** How to sort the rows of a row group's spans by position; null where all spans are in that order. */
 function orderOf(
-  { placedBy, nowMs, constants }: AttachedFile,
+  attached: AttachedFile,
   placements: readonly SpanPlacement[],
   rowGroup: number,
   file: ForeignFile,
 ): SpanOrder | null {
+  const { placedBy, nowMs } = attached;
   if (placedBy === null || placements.every(({ isOrdered }) => isOrdered)) return null;
-  const source = columnSource({ name: 'time', type: 'time', attached: placedBy }, file, constants);
+  const source = columnSource({ name: 'time', type: 'time', attached: placedBy }, file, attached);
   assert(source.kind === 'column', 'the same file has the column that placed its rows');
   const { column, columnIndex, change } = source;
   const chunk = file.rowGroups[rowGroup]!.chunks[columnIndex]!;

@@ -134,6 +134,7 @@ export class AttachedSegment {
         },
         index,
         hot: false,
+        table: this.#file.table,
         timeMinMs: bounds?.min ?? null,
         timeMaxMs: bounds?.max ?? null,
         filters,
@@ -279,7 +280,7 @@ class OpenSpan implements OpenRowGroup {
     return (this.#sources[field] ??= columnSource(
       target.fields[field]!,
       this.description.file,
-      segment.file.constants,
+      segment.file,
     ));
   }
 

@@ -8,6 +8,7 @@ import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { PositionedRows, RunList } from '../manifest/run-list.js';
 import type { FileFilters } from './filter-request.js';
+import type { AttachedTable } from '../attached/attached-list.js';
 import type { FarCopy, SegmentEntry } from '../manifest/manifest.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
@@ -17,6 +18,8 @@ export interface RowGroup {
   readonly file: string;
   readonly index: number;
   readonly hot: boolean;
+  /** Set where the rows are in a file of a table, which may be rewritten. */
+  readonly table?: AttachedTable | undefined;
   /** Set where the rows are on other machines. Such a row group is never opened and has any number of rows. */
   readonly remote?: RemoteRows;
   /** Bytes of memory that the rows take as long as somebody refers to them; undefined where they come from files or are hot. */
@@ -156,6 +159,9 @@ export type SnapshotRun = PositionedRows<RowGroup>;
 
 /** The runs of a snapshot. */
 export type SnapshotRuns = RunList<RowGroup>;
+
+/** The number of the newest manifest that runs have been shown for. */
+export const manifestNumbers = new WeakMap<SnapshotRuns, number>();
 
 /** One state of an agent's records: the manifest and the committed hot data at one moment. Pins its files until released. */
 export interface Snapshot {

@@ -303,8 +303,9 @@ export class AgentWriter implements AttachingCommitter {
     values: CommittedValues,
     others: Partial<Manifest> = {},
   ): Promise<AttachedResult> {
-    const { agent, attached } = this.state;
-    const changed = await changeLists(this.directory, agent, attached.lists, changes, values);
+    const { agent, attached, manifest } = this.state;
+    const before = { lists: attached.lists, number: manifest?.number ?? 0 };
+    const changed = await changeLists(this.directory, agent, before, changes, values);
     try {
       await this.publishNext({ ...others, attached: changed.lists }, values);
     } catch (error) {
