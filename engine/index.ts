@@ -145,6 +145,7 @@ export type {
 } from './scan/query.js';
 export type { PieceIterator, Scan, ScanOptions } from './scan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/coverage.js';
+export { samePolicy } from './store/manifest/retention-policy.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-policy.js';
 export type { OverCount, Retention, Taken } from './store/manifest/retention-policy.js';
 export type { AttachedFile, MovedFile, RemadeFile } from './store/attached/attached-list.js';
@@ -179,6 +180,8 @@ export type {
   LoadEntry,
   RejectedEntry,
   RetentionPolicy,
+  RetentionRule,
+  RuleFilter,
 } from './store/manifest/manifest.js';
 export { aheadWarning, fillTimes, isAhead, lastPlacementTimes } from './store/manifest/placement.js';
 

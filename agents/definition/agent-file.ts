@@ -10,9 +10,10 @@ import {
   type Schema,
 } from '../../engine/index.js';
 import { readFields, type FieldInputs } from './agent-fields.js';
-import { readFileInput, readRetention, readSystem } from './agent-input.js';
+import { readFileInput, readSystem } from './agent-input.js';
 import { readArchiveInput } from './archive-input.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
+import { readRetention } from './retention-input.js';
 import {
   type Place,
   joinNames,
@@ -183,7 +184,6 @@ function readParts(
 ): Omit<AgentDefinition, 'name' | 'path' | 'notes'> {
   const file = readFileInput(root, dataFolder);
   const archive = readArchiveInput(root, dataFolder, file);
-  const retention = readRetention(root);
   const rejectedBytesMax = root.section('rejected', ['max_bytes'])?.byteSize('max_bytes');
   const system = readSystem(root);
   const withColumns = hasColumns(archive?.input);
@@ -199,6 +199,8 @@ function readParts(
     hasColumns: withColumns,
     mayLack: archive?.input.infersFields === true,
   });
+  const schema = schemaOf(fields, withColumns);
+  const retention = readRetention(root, schema);
   checkInputs(root);
   const { otherwise } = file?.input ?? archive?.input.lines ?? {};
   const reads = ({ template, source }: FieldDefinition): boolean =>
@@ -212,7 +214,7 @@ function readParts(
     checkTimeField(root, archive.timePlace, archive.input.time, fields);
   return {
     fields,
-    schema: schemaOf(fields, withColumns),
+    schema,
     file: file?.input,
     archive: archive?.input,
     retention,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RE2JS } from 're2js';
-import { lineBytesMax, LogstrataError, type Retention } from '../../engine/index.js';
+import { lineBytesMax, LogstrataError } from '../../engine/index.js';
 import { byteSizeShape, parseByteSize, parseDuration, durationShape, within } from './quantities.js';
 import {
   containerParts,
@@ -312,25 +312,6 @@ function readRotation(file: YamlSection): Rotation | undefined {
   if (method === undefined) return undefined;
   const rotation = { method, sizeBytes: sizeBytes ?? olderBytes ?? null };
   return run === undefined || run === '' ? rotation : { ...rotation, run };
-}
-
-const retentionIntervalDefaultMs = 3_600_000;
-
-/** Time to read what a change would delete, and to revert the change. */
-const retentionGraceDefaultMs = 86_400_000;
-
-/** Reads `retention`: how long records are kept. */
-export function readRetention(root: YamlSection): Retention | undefined {
-  const section = root.section('retention', ['period', 'interval', 'max_bytes', 'grace']);
-  if (section === undefined) return undefined;
-  const periodMs = section.parsed('period', `never, or ${durationShape}, longer than 0`, (text) => {
-    if (text.trim().toLowerCase() === 'never') return Infinity;
-    return parseDuration(text) || undefined;
-  });
-  const intervalMs = section.duration('interval', 1) ?? retentionIntervalDefaultMs;
-  const bytesMax = section.byteSize('max_bytes') ?? null;
-  const graceMs = section.duration('grace', 0) ?? retentionGraceDefaultMs;
-  return { periodMs: periodMs === Infinity ? null : (periodMs ?? null), intervalMs, bytesMax, graceMs };
 }
 
 const systemIntervalDefaultMs = 60_000;

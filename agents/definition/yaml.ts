@@ -326,7 +326,8 @@ function makeSection(
 ): YamlSection | undefined {
   if (isNull(node)) return new YamlSection(new Map(), node, problems);
   if (node.kind !== 'mapping') {
-    problems.add(node, `${what} must be a mapping with ${joinNames(keys, 'and')}, not ${describe(node)}`);
+    const named = keys.length === 0 ? '' : ` with ${joinNames(keys, 'and')}`;
+    problems.add(node, `${what} must be a mapping${named}, not ${describe(node)}`);
     return undefined;
   }
   const entries = new Map<string, YamlEntry>();
@@ -500,10 +501,16 @@ export class YamlSection {
     return this.parsed(key, `${byteSizeShape}, more than 0`, within(parseByteSize, 1));
   }
 
-  /** The mapping under a key. */
-  section(key: string, keys: readonly string[]): YamlSection | undefined {
+  /** The keys that are there, in the order of the file. */
+  get keys(): readonly string[] {
+    return [...this.entries.keys()];
+  }
+
+  /** The mapping under a key; with null it may have any keys. */
+  section(key: string, keys: readonly string[] | null): YamlSection | undefined {
     const node = this.#valueOf(key);
-    return node === undefined ? undefined : makeSection(node, key, keys, this.problems);
+    const own = node?.kind === 'mapping' ? node.entries.map((entry) => entry.key) : [];
+    return node === undefined ? undefined : makeSection(node, key, keys ?? own, this.problems);
   }
 
   /** The mappings in the list under a key; `what` is the name of one of them in messages. */

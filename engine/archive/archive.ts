@@ -14,7 +14,7 @@ import {
 import { everyStep, SharedWork } from '../core/waiting.js';
 import { maintenanceIntervalMs, upkeepMsMax } from '../core/limits.js';
 import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
-import type { Retention, RetentionEvent } from '../store/manifest/retention-policy.js';
+import { policyOf, type Retention, type RetentionEvent } from '../store/manifest/retention-policy.js';
 import { repairAgent, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
@@ -376,8 +376,7 @@ export class Archive {
    * what happened. Throws `conflict` when that process has another policy for the agent, and `not_found` when the agent has no records.
    */
   async applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
-    const { periodMs, bytesMax } = policy;
-    const args = { agent: name, policy: { periodMs, bytesMax } };
+    const args = { agent: name, policy: policyOf(policy) };
     return this.asWriter(
       async (link) => (await link.request('apply_retention', args)) as readonly RetentionEvent[],
       () => this.applyHere(name, policy),

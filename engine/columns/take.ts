@@ -135,6 +135,20 @@ export function takeColumnRows(column: Column, indices: Uint32Array): Column {
   return { ...column, length: indices.length, codes, validity: takeValidity([column], taken) };
 }
 
+/** The same values, without a dictionary, and null in the rows whose bits are set. */
+export function withNulls(column: Column, nulls: Uint8Array): PlainColumn {
+  const { length } = column;
+  const validity = new Uint8Array(bitmapBytes(length));
+  const indices = new Uint32Array(length);
+  for (let row = 0; row < length; row++) {
+    const isKept = !isValid(nulls, row) && isValid(column.validity, row);
+    if (isKept) validity[row >> 3]! |= 1 << (row & 7);
+    indices[row] = isKept ? row : length;
+  }
+  if (column.kind === 'dictionary') return plainColumn({ ...column, validity });
+  return { ...takeColumn(column, indices), validity };
+}
+
 /** The same values without a dictionary. */
 export function plainColumn(column: Column): PlainColumn {
   if (column.kind !== 'dictionary') return column;

@@ -93,6 +93,9 @@ export type FieldType = keyof typeof facts;
 /** What the engine knows of each type. */
 export const typeFacts: Readonly<Record<FieldType, TypeFacts>> = facts;
 
+/** The type of a column that marks rows. */
+export const markType: FieldType = 'bool';
+
 export const fieldTypes = Object.keys(facts) as readonly FieldType[];
 
 /** A stored value as answers have it: those of `bool` are stored as integers. */

@@ -1,5 +1,5 @@
 import { LogstrataError } from './errors.js';
-import type { FieldType } from './field-types.js';
+import { markType, type FieldType } from './field-types.js';
 import { fieldsMax } from './limits.js';
 
 export { answeredValue, fieldTypes, typeFacts, type FieldType } from './field-types.js';
@@ -112,15 +112,29 @@ export function isAgentName(name: string): boolean {
   return agentNamePattern.test(name);
 }
 
+/** The last column of a segment with removed rows: true for these, null for the others. Its name is none that a field can have. */
+const removedField: Field = { name: '_removed', type: markType };
+
+/** The schema of a segment that also has a column for its removed rows. */
+export function withRemoved({ fields }: Schema): Schema {
+  return { fields: [...fields, removedField] };
+}
+
+/** The schema without the column of removed rows; the same schema where it has none. */
+export function withoutRemoved(schema: Schema): Schema {
+  const { fields } = schema;
+  return fields.at(-1)?.name === removedField.name ? { fields: fields.slice(0, -1) } : schema;
+}
+
 /** Makes a schema of copies of the fields, without unknown properties. Throws `invalid` for wrong names or a wrong number of fields. */
 export function makeSchema(fields: readonly Field[]): Schema {
   if (fields.length === 0) throw new LogstrataError('invalid', 'an agent needs at least one field');
-  if (fields.length > fieldsMax) {
+  if (withoutRemoved({ fields }).fields.length > fieldsMax) {
     throw new LogstrataError('invalid', `${fields.length} fields, but at most ${fieldsMax} are allowed`);
   }
   const seen = new Set<string>();
   for (const field of fields) {
-    const problem = fieldNameProblem(field.name);
+    const problem = field.name === removedField.name ? undefined : fieldNameProblem(field.name);
     if (problem !== undefined) throw new LogstrataError('invalid', problem);
     if (seen.has(field.name)) throw new LogstrataError('invalid', `field "${field.name}" is defined twice`);
     seen.add(field.name);

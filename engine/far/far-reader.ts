@@ -14,7 +14,7 @@ import type { RemoteCount, RemoteReader, RemoteSource, RemoteWish } from '../sca
 import { MemoryRowGroup } from '../store/reading/hot-rows.js';
 import { assert, isLogstrataError, LogstrataError } from '../core/errors.js';
 import type { Schema } from '../core/schema.js';
-import { type RowRange, rangeOfRun, type ScanPlan } from '../scan/plan.js';
+import { type RowRange, indexOfRuns, rangeOfRun, type ScanPlan } from '../scan/plan.js';
 import { storedField, farCondition, findsWholeTexts } from './far-condition.js';
 import { comparePositions, type Position } from '../core/cursor.js';
 import {
@@ -267,8 +267,10 @@ class FarReader implements RemoteReader {
     );
   }
 
+  /** Whether the runs may have more rows than are to be found. */
   get #isFiltered(): boolean {
-    return this.wish.predicates.clauses.length > 0;
+    const { runs, first, end } = this.plan;
+    return this.wish.predicates.clauses.length > 0 || indexOfRuns(runs).hides(first, end);
   }
 
   get #isForward(): boolean {

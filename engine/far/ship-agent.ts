@@ -13,6 +13,7 @@ import {
   isFarOnly,
   type Manifest,
 } from '../store/manifest/manifest.js';
+import { rulesLeft } from '../store/manifest/retention-rules.js';
 import { schemaOf } from '../store/reading/agent-state.js';
 import type { Schema } from '../core/schema.js';
 import { dropAttempt, newAttempt, shipSegment, type ShippedRows } from './ship-segment.js';
@@ -164,10 +165,14 @@ export function segmentsToShip(
   nowMs: number,
 ): SegmentEntry[] {
   const referenceMs = ageReferenceMs(manifest, nowMs);
-  return manifest.segments
-    .filter((entry) => entry.far === undefined && (shipsAll || entry.stays !== true))
-    .filter((entry) => referenceMs - endOfDayMs(entry) >= afterMs)
-    .sort((a, b) => a.runs[0]!.partition - b.runs[0]!.partition);
+  return (
+    manifest.segments
+      .filter((entry) => entry.far === undefined && (shipsAll || entry.stays !== true))
+      // Rules of retention come first, since shipped rows are not changed. Rows that mark removed ones stay here.
+      .filter((entry) => entry.removed === undefined && rulesLeft(manifest, entry).length === 0)
+      .filter((entry) => referenceMs - endOfDayMs(entry) >= afterMs)
+      .sort((a, b) => a.runs[0]!.partition - b.runs[0]!.partition)
+  );
 }
 
 /** The end of the day that a segment ages by. Imported records age by their times. */

@@ -6,6 +6,7 @@ import type { KeptPolicy, PendingPolicy, RetentionPolicy } from '../store/manife
 import {
   dueOf,
   keptForEver,
+  policyOf,
   type Retention,
   type RetentionEvent,
   samePolicy,
@@ -84,11 +85,8 @@ export class AgentRetention {
   }
 
   /** Reports a check. A pending policy is reported only once. */
-  private tellOf(
-    { periodMs, bytesMax }: RetentionPolicy,
-    { kept, cause, taken }: RetentionLook,
-  ): RetentionEvent[] {
-    const about = { agent: this.state.agent, policy: { periodMs, bytesMax } };
+  private tellOf(policy: RetentionPolicy, { kept, cause, taken }: RetentionLook): RetentionEvent[] {
+    const about = { agent: this.state.agent, policy: policyOf(policy) };
     const events: RetentionEvent[] = [];
     const { pending } = kept;
     if (pending !== undefined && !isDeepStrictEqual(this.told, pending)) {

@@ -13,10 +13,12 @@ import {
 import {
   ageingPartition,
   ageReferenceMs,
+  livePlaces,
   liveRows,
   segmentsToRefilter,
   versionToWrite,
   type Manifest,
+  type RetentionRule,
   type SegmentEntry,
   isFarOnly,
   noCounters,
@@ -25,6 +27,7 @@ import type { Codec } from '../parquet/compression.js';
 import { isLogstrataError } from '../core/errors.js';
 import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
 import type { Committer } from '../store/manifest/commit.js';
+import { dueRules, predicatesOf, ruleMark, rulesInForce } from '../store/manifest/retention-rules.js';
 import type { Directory } from '../store/disk/directory.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { rewriteSegments, type RewriteJob } from './rewrite.js';
@@ -44,6 +47,8 @@ export interface CompactionPolicy {
 export interface Rewrite {
   readonly segments: readonly SegmentEntry[];
   readonly codec: Codec;
+  /** Rules of retention to apply to the segments. Absent: none. */
+  readonly rules?: readonly RetentionRule[] | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
@@ -58,11 +63,28 @@ export function proposeRewrite(
   policy: CompactionPolicy,
   except: ReadonlySet<string> = none,
 ): Rewrite | undefined {
+  const ruled = proposeRules(manifest, policy, except);
+  if (ruled !== undefined) return ruled;
   for (const group of groupsOf(manifest, except)) {
     const rewrite = proposeFor(group, manifest, policy);
     if (rewrite !== undefined) return rewrite;
   }
   return proposeReclaim(manifest, policy, except);
+}
+
+/** Proposes the newest segment that rules of retention are to be applied to. */
+function proposeRules(
+  manifest: Manifest,
+  { nowMs, codec }: CompactionPolicy,
+  except: ReadonlySet<string>,
+): Rewrite | undefined {
+  if (rulesInForce(manifest).length === 0) return undefined;
+  const due = manifest.segments
+    .filter(({ file }) => !except.has(file))
+    .map((segment) => ({ segment, rules: dueRules(manifest, segment, nowMs) }))
+    .filter(({ rules }) => rules.length > 0)
+    .sort((a, b) => b.segment.runs.at(-1)!.partition - a.segment.runs.at(-1)!.partition);
+  return due.map(({ segment, rules }) => ({ segments: [segment], codec: codec ?? segment.codec, rules }))[0];
 }
 
 /**
@@ -81,7 +103,7 @@ function proposeReclaim(
   let over = 0;
   for (const segment of manifest.segments) {
     if (segment.far !== undefined) continue;
-    const rows = liveRows(segment);
+    const rows = livePlaces(segment);
     live += rows;
     over += segment.rows - rows;
     const share = 1 - rows / segment.rows;
@@ -98,7 +120,7 @@ function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): number {
   let rows = 0;
   for (const group of groupsOf(manifest, none)) {
     const isDue = proposeFor(group, manifest, policy) !== undefined;
-    for (const segment of group) if (isDue || liveRows(segment) < segment.rows) rows += segment.rows;
+    for (const segment of group) if (isDue || livePlaces(segment) < segment.rows) rows += segment.rows;
   }
   return rows;
 }
@@ -277,16 +299,25 @@ export async function publishRewrite(
   run: (job: RewriteJob) => Promise<readonly SegmentEntry[]>,
   share = 1,
 ): Promise<readonly SegmentEntry[]> {
-  const { segments, codec } = rewrite;
-  const schemaVersion = versionToWrite(state.manifest!, segments[0]!.schemaVersion);
-  const schema = schemaOf(state.manifest!, schemaVersion);
+  const { segments, codec, rules: applied = [] } = rewrite;
+  const manifest = state.manifest!;
+  const schemaVersion = versionToWrite(manifest, segments[0]!.schemaVersion);
+  const schema = schemaOf(manifest, schemaVersion);
+  const shown = manifest.schemas.at(-1)!.schema;
+  const filters = applied.map((rule) => predicatesOf(rule, shown)!);
+  const rules = applied.length === 0 ? undefined : { schema: shown, filters, marks: applied.map(ruleMark) };
   const id = await committer.begin();
   try {
-    const written = await run({ agent: state.agent, id, segments, schema, schemaVersion, codec, share });
+    const job = { agent: state.agent, id, segments, schema, schemaVersion, codec, share, rules };
+    const written = await run(job);
+    const isSame = written[0]?.file === segments[0]!.file;
+    const replaced = isSame ? [] : segments;
     await committer.publish(id, {
-      segments: written,
-      removes: segments.map(({ file }) => file),
-      removesLiveFrom: segments.map(({ liveFrom }) => liveFrom ?? null),
+      segments: isSame ? [] : written,
+      removes: replaced.map(({ file }) => file),
+      removesLiveFrom: replaced.map(({ liveFrom }) => liveFrom ?? null),
+      ...(rules === undefined ? {} : { rules: rules.marks, retires: liveOf(segments) - liveOf(written) }),
+      ...(isSame ? { ruled: written.map(({ file, ruled }) => ({ file, ruled })) } : {}),
       checkpoints: [],
       rejected: [],
       counters: noCounters,
@@ -295,6 +326,10 @@ export async function publishRewrite(
   } finally {
     await committer.end(id);
   }
+}
+
+function liveOf(segments: readonly SegmentEntry[]): number {
+  return segments.reduce((sum, segment) => sum + liveRows(segment), 0);
 }
 
 function liveSize(state: AgentState): { segments: number; bytes: number } {

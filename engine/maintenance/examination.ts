@@ -12,11 +12,12 @@ import {
 } from '../store/sealed/segment-header.js';
 import { isLogstrataError, DamageError, LogstrataError } from '../core/errors.js';
 import { openDecompressor, type Codec } from '../parquet/compression.js';
-import { sameSchema, type Schema, placementField } from '../core/schema.js';
+import { sameSchema, type Schema, placementField, withoutRemoved } from '../core/schema.js';
 import {
   type SegmentEntry,
   type AttachedList,
-  liveRows,
+  livePlaces,
+  storedSchema,
   liveRuns,
   mergeRejected,
   type HotEntry,
@@ -169,7 +170,7 @@ export async function recoverSegment(
   schema: Schema,
 ): Promise<RecoveredSegment | undefined> {
   try {
-    return await withFile(directory, path, (file) => recoverFile(file, entry, schema));
+    return await withFile(directory, path, (file) => recoverFile(file, entry, storedSchema(entry, schema)));
   } catch (error) {
     if (isLogstrataError(error) && error.code === 'not_found') return undefined;
     throw error;
@@ -221,7 +222,7 @@ async function checksumsOf(file: ReadableFile, chunks: readonly WalkedChunk[]): 
 
 /** A sealed segment, divided into whole and lost rows. */
 export class Finding {
-  readonly liveRows: number;
+  readonly livePlaces: number;
   /** Live runs in undamaged row groups. */
   readonly wholeRuns: readonly Run[];
   private readonly lostRuns: readonly Run[];
@@ -235,7 +236,7 @@ export class Finding {
     /** A reconstructed footer, if the file's own cannot be read. */
     readonly footer?: SegmentFooter,
   ) {
-    this.liveRows = liveRows(entry);
+    this.livePlaces = livePlaces(entry);
     const { whole, lost } = splitRuns(entry, damages);
     this.wholeRuns = whole;
     this.lostRuns = lost;
@@ -645,7 +646,13 @@ async function describe(open: ReadableFile, file: string): Promise<FoundSegment>
   const { footerOffset, footerBytes, footerChecksum } = facts;
   const stored = await open.read(footerOffset, footerBytes);
   if (crc32(stored) === footerChecksum) return describeByFooter(file, { stored, footerOffset });
-  return { entry: { ...facts, file, replaces: [] }, schema };
+  return foundSegment({ ...facts, file, replaces: [] }, schema);
+}
+
+/** A segment whose file has this schema. How many rows were removed is not known here; a segment without a footer is rewritten anyway. */
+function foundSegment(entry: SegmentEntry, stored: Schema): FoundSegment {
+  const schema = withoutRemoved(stored);
+  return { entry: schema === stored ? entry : { ...entry, removed: entry.removed ?? [] }, schema };
 }
 
 interface StoredFooter {
@@ -692,9 +699,10 @@ function describeByFooter(file: string, { footerOffset, stored }: StoredFooter):
     summaryBytes,
     replaces: [],
     headerBytes,
+    ...(metadata.removed === undefined ? {} : { removed: metadata.removed }),
   };
   assertCovered(entry);
-  return { entry, schema };
+  return foundSegment(entry, schema);
 }
 
 /** Asserts that the runs ascend and cover every row once. Throws `damaged`. */

@@ -1,4 +1,4 @@
-import { columnValue } from '../columns/column.js';
+import { columnValue, isValid } from '../columns/column.js';
 import { hourMs } from '../core/cursor.js';
 import { LogstrataError } from '../core/errors.js';
 import { heldBytesMax } from '../core/limits.js';
@@ -8,6 +8,7 @@ import type { Committer } from '../store/manifest/commit.js';
 import { Coverage } from '../store/manifest/coverage.js';
 import {
   addRun,
+  livePlaces,
   liveRows,
   isFarOnly,
   ageingPartition,
@@ -99,6 +100,8 @@ interface SegmentChange {
   readonly entry: SegmentEntry;
   readonly removed: readonly OrdinalRun[];
   readonly rows: number;
+  /** Number of these rows that rules of retention have removed before, if it was counted. */
+  readonly hidden?: number;
 }
 
 interface RemovalPlan {
@@ -133,12 +136,12 @@ export async function previewRemoval(
   const until = partitions.reduce((most, partition) => Math.max(most, partition), -Infinity);
   const share = ({ entry, rows }: SegmentChange): number => Math.round((entry.bytes * rows) / entry.rows);
   return {
-    records: changes.reduce((sum, { rows }) => sum + rows, 0),
+    records: changes.reduce((sum, change) => sum + recordsOf(change), 0),
     rejectedLines: rejected.reduce((sum, { lines }) => sum + lines, 0),
     bytes: changes.reduce((sum, change) => sum + share(change), 0),
     fromMs: partitions.length === 0 ? null : from * hourMs,
     untilMs: partitions.length === 0 ? null : (until + 1) * hourMs,
-    rewritten: changes.filter(({ entry, rows }) => rows < liveRows(entry)).length,
+    rewritten: changes.filter(({ entry, rows }) => rows < livePlaces(entry)).length,
     paths: pathsOf(loads),
     isLowered: isToBeLowered(context, request),
   };
@@ -190,7 +193,7 @@ async function publishRemoval(
     const segments: SegmentEntry[] = [];
     let done = 0;
     for (const { entry, removed, rows } of changes) {
-      if (rows < liveRows(entry)) {
+      if (rows < livePlaces(entry)) {
         const { schemaVersion, codec } = entry;
         const schema = schemaOf(state.manifest!, schemaVersion);
         const job = { agent, id, segments: [entry], schema, schemaVersion, codec, share: 1 };
@@ -241,7 +244,7 @@ async function planRemoval(context: RemovalContext, request: RemovalRequest): Pr
       const wanted = new Coverage();
       for (const run of load.runs) wanted.add(run);
       const changes = segments.flatMap((entry) => changeOf(entry, (run) => wanted.covered(run)));
-      if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < liveRows(entry)))
+      if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < livePlaces(entry)))
         throw notNear(state.agent);
       return { changes, rejected: await rejectedOf(context, load), loads: [load] };
     }
@@ -256,7 +259,7 @@ async function planRemoval(context: RemovalContext, request: RemovalRequest): Pr
             ? changeOf(entry, (run) => (run.partition < from ? [] : [run]))
             : await changeByTimes(context, entry, request, from)),
         );
-      if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < liveRows(entry)))
+      if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < livePlaces(entry)))
         throw notNear(state.agent);
       return { changes, rejected: [], loads: loadsWithin(loads, changes) };
     }
@@ -283,13 +286,17 @@ function notNear(agent: string): LogstrataError {
 }
 
 function wholeSegment(entry: SegmentEntry): SegmentChange {
-  return { entry, removed: liveRuns(entry), rows: liveRows(entry) };
+  return { entry, removed: liveRuns(entry), rows: livePlaces(entry) };
 }
 
 /** The change of a segment. `removedOf` returns the parts of a run to remove. Empty if nothing is removed. */
 function changeOf(entry: SegmentEntry, removedOf: (run: Run) => readonly OrdinalRun[]): SegmentChange[] {
   const removed = liveRuns(entry).flatMap(removedOf);
   return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
+}
+
+function recordsOf({ entry, rows, hidden = 0 }: SegmentChange): number {
+  return rows === livePlaces(entry) ? liveRows(entry) : rows - hidden;
 }
 
 function missingOf(live: Coverage, run: OrdinalRun): readonly OrdinalRun[] {
@@ -330,19 +337,23 @@ async function changeByTimes(
   const counters = newReadCounters();
   try {
     const removed: Run[] = [];
+    let hidden = 0;
     for (const { rowGroup, firstRow, rows, partition, firstOrdinal } of runsOfSegment(
       entry,
       segment.rowGroups(schema),
     )) {
       if (partition < from) continue;
       const options = { use: 'once', neverWaits: true } as const;
-      const { columns, release } = await (await rowGroup.open()).columns([field], counters, options);
+      const open = await rowGroup.open();
+      const gone = rowGroup.hides === true ? await open.hidden!(counters, options) : null;
+      const { columns, release } = await open.columns([field], counters, options);
       try {
         const [column] = columns;
         for (let row = 0; row < rows; row++) {
           const value = columnValue(column!, firstRow + row);
           if (value === null || Number(value) < since || Number(value) >= until) continue;
           // Consecutive rows form one run. The ordinal also serves as the row, because row numbers do not matter here.
+          if (gone !== null && isValid(gone, firstRow + row)) hidden++;
           const ordinal = firstOrdinal + row;
           addRun(removed, { partition, firstOrdinal: ordinal, firstRow: ordinal, rows: 1 });
         }
@@ -350,7 +361,7 @@ async function changeByTimes(
         release();
       }
     }
-    return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
+    return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed), hidden }];
   } finally {
     segment.close();
     pool.close();

@@ -7,6 +7,7 @@ import {
   type HotEntry,
   type SegmentEntry,
   isFarOnly,
+  liveRows,
   liveRuns,
   type Counters,
   type Manifest,
@@ -224,7 +225,7 @@ async function adopt(
 /**
  * The segments of the next manifest: undamaged ones unchanged, and new ones with the undamaged parts of the others. Undamaged and large
  * segments are handled first, so that a record that is in two files (a segment and the one it was merged into) is taken from the better
- * one.
+ * one, which of equal ones is that with removed rows.
  */
 async function salvageSegments(
   context: RepairContext,
@@ -234,7 +235,10 @@ async function salvageSegments(
   quarantine: Quarantine,
 ): Promise<SegmentEntry[]> {
   const order = [...found.segments].sort(
-    (a, b) => Number(a.damages.length > 0) - Number(b.damages.length > 0) || b.entry.rows - a.entry.rows,
+    (a, b) =>
+      Number(a.damages.length > 0) - Number(b.damages.length > 0) ||
+      b.entry.rows - a.entry.rows ||
+      (b.entry.removed?.length ?? 0) - (a.entry.removed?.length ?? 0),
   );
   // Segments that are only in the far tier have no file to examine.
   const kept = found.base?.segments.filter(isFarOnly) ?? [];
@@ -247,7 +251,7 @@ async function salvageSegments(
     const rows = missing.reduce((sum, run) => sum + run.rows, 0);
     for (const run of missing) coverage.add(run);
     if (damages.length > 0) quarantine.add(entry.file, finding.reason);
-    if (rows === finding.liveRows && damages.length === 0) {
+    if (rows === finding.livePlaces && damages.length === 0) {
       kept.push(entry);
     } else if (rows > 0) {
       const { liveFrom: _, ...all } = entry;
@@ -324,7 +328,7 @@ function countersOf(segments: readonly SegmentEntry[], { rejected }: Findings): 
 }
 
 function rowsOf(segments: readonly SegmentEntry[]): number {
-  return segments.reduce((sum, { rows }) => sum + rows, 0);
+  return segments.reduce((sum, segment) => sum + liveRows(segment), 0);
 }
 
 function reportOf(

@@ -7,6 +7,7 @@ import {
   type FarLeftover,
   type Counters,
   isFarOnly,
+  livePlaces,
   liveRows,
   nothingRetired,
   type Retired,
@@ -27,7 +28,7 @@ export function agentStats(state: AgentState): StoreStats {
     const first = snapshot.runs.at(0);
     const last = snapshot.runs.at(-1);
     const groups = new Set<RowGroup>();
-    let records = 0;
+    let records = segments.reduce((sum, entry) => sum + liveRows(entry) - livePlaces(entry), 0);
     for (const { rowGroup, rows } of snapshot.runs) {
       groups.add(rowGroup);
       records += rows;

@@ -299,8 +299,9 @@ class PartOfCount {
   /** Walks all matches and counts them into a tally. Returns the number of matches. */
   async pass(tally: Tally, progress: Progress): Promise<number> {
     const { predicates, time, values, numbers } = this.query;
-    // Without predicates the plan knows the number of records.
-    if (this.#isSum && predicates.length === 0) return this.plan.rows;
+    // Without predicates the plan knows the number of records, unless some rows are not answered.
+    const { runs, first, end, rows } = this.plan;
+    if (this.#isSum && predicates.length === 0 && !indexOfRuns(runs).hides(first, end)) return rows;
     const filter = new RowGroupFilter(this.schema, this.#predicates, this.#work);
     const asked = [time?.field ?? lackedField, values?.field ?? lackedField, ...(numbers?.fields ?? [])];
     const fields = [...new Set(asked.filter((field) => field !== lackedField))];

@@ -593,6 +593,7 @@ export function pageInMemory(
   try {
     const parts = pageParts(plan, rows);
     for (const { rowGroup, first, end } of parts) {
+      if (rowGroup.hides === true) return null;
       let table = tables.get(rowGroup);
       if (table === undefined) {
         const open = rowGroup.opened();

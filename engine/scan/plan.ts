@@ -34,7 +34,7 @@ export interface ScanPlan {
   /** The cursor bounds, both exclusive. They clip the first and the last of these runs. */
   readonly after: Position | undefined;
   readonly before: Position | undefined;
-  /** Number of rows within the cursor bounds. */
+  /** Number of rows within the cursor bounds, with those that are not answered. */
   readonly rows: number;
   /** Number of row groups that overlap the bounds. */
   readonly rowGroups: number;
@@ -247,6 +247,7 @@ export class RunIndex {
   readonly #endedBefore: Uint32Array;
   /** Number of runs on other machines before each run; null where no run is there. */
   readonly #remoteBefore: Uint32Array | null;
+  readonly #hidingBefore: Uint32Array | null;
   /** Indices of the runs of each row group, ascending. */
   readonly #runsOf = new Map<RowGroup, RunNumbers>();
 
@@ -263,7 +264,8 @@ export class RunIndex {
       if (known === undefined) runsOf.set(rowGroup, [i]);
       else known.push(i);
     }
-    this.#remoteBefore = remoteBefore(runs);
+    this.#remoteBefore = countBefore(runs, ({ remote }) => remote !== undefined);
+    this.#hidingBefore = countBefore(runs, ({ hides }) => hides === true);
     for (const [rowGroup, places] of runsOf) {
       this.#endedBefore[places.at(-1)! + 1]! += 1;
       this.#runsOf.set(rowGroup, places.length > numbersMax ? Uint32Array.from(places) : places);
@@ -278,8 +280,12 @@ export class RunIndex {
 
   /** Whether one of the runs [first, end) is on another machine. */
   hasRemote(first: number, end: number): boolean {
-    const before = this.#remoteBefore;
-    return before !== null && first < end && before[end]! > before[first]!;
+    return hasOne(this.#remoteBefore, first, end);
+  }
+
+  /** Whether one of the runs [first, end) is in a row group that hides rows: the runs may then have more rows than are answered. */
+  hides(first: number, end: number): boolean {
+    return hasOne(this.#hidingBefore, first, end);
   }
 
   /** Number of row groups with a run in [first, end), plus those that have runs on both sides of it and none inside. */
@@ -296,14 +302,19 @@ export class RunIndex {
   }
 }
 
-function remoteBefore(runs: SnapshotRuns): Uint32Array | null {
+/** The number of runs before each run in row groups of a kind; null where there are none. */
+function countBefore(runs: SnapshotRuns, isCounted: (rowGroup: RowGroup) => boolean): Uint32Array | null {
   let before: Uint32Array | null = null;
   for (let i = 0; i < runs.length; i++) {
-    const isRemote = runs.at(i)!.rowGroup.remote !== undefined;
-    if (isRemote) before ??= new Uint32Array(runs.length + 1);
-    if (before !== null) before[i + 1] = before[i]! + (isRemote ? 1 : 0);
+    const isOne = isCounted(runs.at(i)!.rowGroup);
+    if (isOne) before ??= new Uint32Array(runs.length + 1);
+    if (before !== null) before[i + 1] = before[i]! + (isOne ? 1 : 0);
   }
   return before;
+}
+
+function hasOne(before: Uint32Array | null, first: number, end: number): boolean {
+  return before !== null && first < end && before[end]! > before[first]!;
 }
 
 /** Index of the first of the ascending `values` that is not less than `value`; their length where there is none. */

@@ -83,14 +83,25 @@ export class RowGroupFilter {
     this.#reading++;
     try {
       const pruned = await this.pruning.prune(rowGroup);
-      return pruned.kind === 'undecided' ? await this.#narrow(pruned, rowGroup.rows, share) : pruned;
+      if (pruned.kind === 'none') return pruned;
+      const remaining = new RemainingRows(rowGroup.rows, share);
+      if (rowGroup.hides === true) {
+        const { threads, stats, pace, onWait } = this.work;
+        const open = await rowGroup.open(threads, stats);
+        remaining.exclude(await open.hidden!(stats, { signal: pace.signal, onWait }));
+      }
+      if (pruned.kind === 'undecided') return await this.#narrow(pruned, remaining, share);
+      return rowGroup.hides === true ? remaining.selection() : pruned;
     } finally {
       this.#reading--;
     }
   }
 
-  async #narrow({ open, clauses }: Undecided, rows: number, share: RowGroupShare): Promise<Selection> {
-    const remaining = new RemainingRows(rows, share);
+  async #narrow(
+    { open, clauses }: Undecided,
+    remaining: RemainingRows,
+    share: RowGroupShare,
+  ): Promise<Selection> {
     const alone = clauses.flatMap((clause) => onlyMember(clause) ?? []).sort((a, b) => rank(a) - rank(b));
     let narrowedBy = await this.#ask(alone, 'all', open, remaining);
     const narrow = async (members: readonly RankedPredicate[], left: RemainingRows): Promise<void> => {

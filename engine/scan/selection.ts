@@ -18,7 +18,7 @@ export function countSelected(selection: Selection, ranges: readonly RowRange[])
 }
 
 /** Number of matching rows in a range. */
-export function countInRange(selection: Selection, range: RowRange): number {
+export function countInRange(selection: Selection, range: Pick<RowRange, 'firstRow' | 'rows'>): number {
   const end = range.firstRow + range.rows;
   switch (selection.kind) {
     case 'none':
@@ -162,11 +162,14 @@ export class RemainingRows {
 
   /** Excludes the rows that `copy` still has. */
   takeAway(copy: RemainingRows): void {
-    if (copy.#count === 0) return;
+    if (copy.#count > 0) this.exclude(copy.#allBits().slice());
+  }
+
+  /** Excludes the rows whose bits are set. The bits belong to this object afterwards. */
+  exclude(bits: Uint8Array): void {
     const { from, to } = this.range;
-    const others = copy.#allBits().slice();
-    flipRange(others, from, to);
-    this.keep(others);
+    flipRange(bits, from, to);
+    this.keep(bits);
   }
 
   /** The remaining rows. */

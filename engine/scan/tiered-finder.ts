@@ -106,7 +106,8 @@ class TieredFinder implements Finder {
   async *matches(limit: number): AsyncGenerator<Matches, void> {
     let plan = this.plan;
     if (plan.direction === 'backward') {
-      const isFiltered = this.#wish!.predicates.clauses.length > 0;
+      const { runs, first, end } = plan;
+      const isFiltered = this.#wish!.predicates.clauses.length > 0 || indexOfRuns(runs).hides(first, end);
       const { kept, start } = isFiltered
         ? await this.#last(limit)
         : { kept: null, start: startOfLast(plan, limit) };

@@ -161,8 +161,9 @@ class AgentSearch {
     const { plan, scan, query } = this;
     const predicates = this.#predicates;
     if (plan === null || predicates === null) return null;
-    if (predicates.asked.length === 0 && !indexOfRuns(plan.runs).hasRemote(plan.first, plan.end))
-      return allOf(plan, query.limit, scan);
+    const index = indexOfRuns(plan.runs);
+    const isPlain = !index.hasRemote(plan.first, plan.end) && !index.hides(plan.first, plan.end);
+    if (predicates.asked.length === 0 && isPlain) return allOf(plan, query.limit, scan);
     const { schema } = this.agent;
     const finder = finderOf(plan, this.#filter!, scan, { schema, predicates, fields: this.written.fields });
     const found = finder.matches(query.limit);
@@ -195,7 +196,7 @@ class AgentSearch {
   }
 }
 
-/** The first or last `limit` rows of a plan in their order: what a finder finds without filters, which has to look into nothing. */
+/** The first or last `limit` rows of a plan in their order: what a finder finds without filters, if no rows are hidden. */
 async function* allOf(
   plan: ScanPlan,
   limit: number,

@@ -88,8 +88,8 @@ async function outlooksOf(
 ): Promise<ReadonlyMap<string, RetentionOutlook | LogstrataError>> {
   const outlooks = new Map<string, RetentionOutlook | LogstrataError>();
   const bounded = agents.filter((agent) => {
-    const { periodMs, bytesMax } = retentionOf(agent);
-    return periodMs !== null || bytesMax !== null;
+    const { periodMs, bytesMax, rules } = retentionOf(agent);
+    return periodMs !== null || bytesMax !== null || rules !== undefined;
   });
   // A reader stores no records.
   if (settings.config.server.reader !== null) return outlooks;

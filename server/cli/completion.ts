@@ -1,6 +1,6 @@
 import { Argument, Option, type Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import { groupNames, operatorsOf } from '../http/filter-operators.js';
+import { groupNames, operatorsOf } from '../../agents/definition/filter-operators.js';
 import { exitDone } from './failure.js';
 import { readAgentsFolder, readSettings } from './options.js';
 import { printable, printLines, writeOut } from './terminal.js';

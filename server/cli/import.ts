@@ -9,7 +9,7 @@ import {
   type FugoResult,
 } from '../../agents/fugo/import-fugo.js';
 import { formatCursor, isLogstrataError, type Archive, type Codec } from '../../engine/index.js';
-import { listNames } from '../http/suggestion.js';
+import { listNames } from '../../agents/definition/suggestion.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { withWorkers } from './opened-archive.js';
 import { readAgentsFolder, readSettings, retentionOf, type GlobalFlags, type Settings } from './options.js';

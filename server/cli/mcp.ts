@@ -13,9 +13,9 @@ import {
 import { parametersKnown } from '../console/openapi.js';
 import { countRequestIn } from './count.js';
 import { countIn, countJson, countParameters, countProblem } from '../http/count-request.js';
-import { operatorsOf } from '../http/filter-operators.js';
+import { operatorsOf } from '../../agents/definition/filter-operators.js';
 import { agentNames, queryParameters } from '../http/query-request.js';
-import { didYouMean, listNames } from '../http/suggestion.js';
+import { didYouMean, listNames } from '../../agents/definition/suggestion.js';
 import { describeFailure, exitDone, expectedError, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
 import {

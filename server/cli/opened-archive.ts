@@ -25,7 +25,7 @@ import {
   type Trouble,
 } from '../../engine/index.js';
 import type { HttpWriterClient } from '../http/http-writer-client.js';
-import { didYouMean, listNames } from '../http/suggestion.js';
+import { didYouMean, listNames } from '../../agents/definition/suggestion.js';
 import { exitDone, exitFailed } from './failure.js';
 import { describeRetention, logRetention, readSmallText, retentionOf, type Settings } from './options.js';
 import {

@@ -21,12 +21,14 @@ import {
   type RetentionEvent,
   type RetentionOutlook,
   type RetentionPolicy,
+  type RetentionRule,
+  samePolicy,
   type Schema,
   type Taken,
 } from '../../engine/index.js';
-import { likelyFilter } from '../http/filter-operators.js';
-import { didYouMean, listNames } from '../http/suggestion.js';
-import { parseTimeValue } from '../http/time-value.js';
+import { likelyFilter } from '../../agents/definition/filter-operators.js';
+import { didYouMean, listNames } from '../../agents/definition/suggestion.js';
+import { parseTimeValue } from '../../agents/definition/time-value.js';
 import { UsageError } from './failure.js';
 import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } from './terminal.js';
 
@@ -238,22 +240,32 @@ export function retentionOf({ retention }: AgentDefinition): Retention {
 }
 
 /** How long, and how much, a policy keeps. */
-function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
-  if (periodMs === null && bytesMax === null) return 'all records for ever';
+function describePolicy({ periodMs, bytesMax, rules = [] }: RetentionPolicy): string {
+  if (periodMs === null && bytesMax === null && rules.length === 0) return 'all records for ever';
   const period = periodMs === null ? 'records of any age' : `records for ${formatPeriod(periodMs)}`;
-  return bytesMax === null ? period : `${period}, at most ${formatBytes(bytesMax)}`;
+  const size = bytesMax === null ? [] : [`at most ${formatBytes(bytesMax)}`];
+  return [period, ...size, ...rules.map(describeRule)].join(', ');
+}
+
+/** For example `those with level__in=debug,trace for 3d`. */
+function describeRule({ where, periodMs }: RetentionRule): string {
+  const filters = where.map(({ field, op, values }) => {
+    return `${field}__${values.length > 1 ? 'in' : op}=${values.join(',')}`;
+  });
+  return `those with ${filters.join(' and ')} for ${formatPeriod(periodMs)}`;
 }
 
 /** The retention of an agent's file, for people. */
 export function describeRetention(retention: Retention | undefined): string {
-  const { periodMs, bytesMax, intervalMs } = retention ?? keptForEver;
-  if (periodMs === null && bytesMax === null) return 'all records for ever (there is no retention.period)';
+  const { periodMs, bytesMax, intervalMs, rules = [] } = retention ?? keptForEver;
+  if (periodMs === null && bytesMax === null && rules.length === 0)
+    return 'all records for ever (there is no retention.period)';
   const period =
     periodMs === null
       ? 'records of any age (there is no retention.period)'
       : `records for ${formatPeriod(periodMs)}`;
   const size = bytesMax === null ? [] : [`at most ${formatBytes(bytesMax)}`];
-  return [period, ...size, `looks every ${formatPeriod(intervalMs)}`].join(', ');
+  return [period, ...size, ...rules.map(describeRule), `looks every ${formatPeriod(intervalMs)}`].join(', ');
 }
 
 /** For example `199 of 200 records of 2026-05-07 06:00:00 to 2026-11-22 07:00:00 UTC`. */
@@ -269,8 +281,9 @@ function describeSpan({ fromMs, toMs }: Pick<OverCount, 'fromMs' | 'toMs'>): str
 export function describeChange(agent: string, wanted: Retention, outlook: RetentionOutlook): string[] {
   const { kept, over, records } = outlook;
   const { pending } = kept;
-  const isWanted = ({ periodMs, bytesMax }: RetentionPolicy): boolean =>
-    periodMs === wanted.periodMs && bytesMax === wanted.bytesMax;
+  const isWanted = (policy: RetentionPolicy): boolean => samePolicy(policy, wanted);
+  const rules =
+    (wanted.rules ?? []).length > 0 ? ', and records that a rule names, which are not counted' : '';
   if (isWanted(kept) && pending === undefined) return [];
   const due =
     pending !== undefined && isWanted(pending)
@@ -280,7 +293,7 @@ export function describeChange(agent: string, wanted: Retention, outlook: Retent
     ? `${whyRetentionWaits}: it will remove`
     : `so far it has kept ${describePolicy(kept)}; the change removes`;
   return [
-    `${what} ${describeOver(over, records)},`,
+    `${what} ${describeOver(over, records)}${rules},`,
     `but not before ${due}; to remove them now: "logstrata retention apply ${agent}"`,
   ];
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
-import { didYouMean } from '../http/suggestion.js';
+import { didYouMean } from '../../agents/definition/suggestion.js';
 import { addCommands } from './commands.js';
 import { addCompletionCommand } from './completion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';

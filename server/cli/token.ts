@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { isLogstrataError, LogstrataError } from '../../engine/index.js';
-import { didYouMean } from '../http/suggestion.js';
+import { didYouMean } from '../../agents/definition/suggestion.js';
 import { listenerNames, TokenFolder, type ListenerName, type Token } from '../http/token-folder.js';
 import { exitDone, expectedError, UsageError } from './failure.js';
 import { requireData } from './opened-archive.js';

@@ -6,7 +6,12 @@ import {
   type LineFormat,
 } from '../../engine/index.js';
 import { countFormats, countParameters } from '../http/count-request.js';
-import { anywhereOps, fieldTypes, groupNames, operatorsOf } from '../http/filter-operators.js';
+import {
+  anywhereOps,
+  fieldTypes,
+  groupNames,
+  operatorsOf,
+} from '../../agents/definition/filter-operators.js';
 import { topDefault } from '../http/http-limits.js';
 import { problemStatuses, reasonPhrase } from '../http/problem.js';
 import { queryParameters } from '../http/query-request.js';

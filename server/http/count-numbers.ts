@@ -7,7 +7,7 @@ import {
   type NumberFunction,
 } from '../../engine/index.js';
 import { badParameter } from './problem.js';
-import { didYouMean, listNames } from './suggestion.js';
+import { didYouMean, listNames } from '../../agents/definition/suggestion.js';
 
 /** Most fields whose numbers one count may ask for. */
 const fieldsMax = 4;

@@ -16,8 +16,8 @@ import {
   type WriterAgents,
   type WriterClient,
 } from '../../engine/index.js';
-import type { Filter } from './filter.js';
-import { groupNames } from './filter-operators.js';
+import type { Filter } from '../../agents/definition/filter.js';
+import { groupNames } from '../../agents/definition/filter-operators.js';
 
 /**
  * Filters as parameters of a query string, percent-encoded: `status__gte=500`, `host__exact=a`. Groups for which there are no names left are

@@ -9,10 +9,10 @@ import {
   type Position,
   type Schema,
 } from '../../engine/index.js';
-import { joinSets, parsePredicate, type Filter } from './filter.js';
-import { groupNames, likelyFilter, operatorsOf } from './filter-operators.js';
-import { didYouMean, listNames } from './suggestion.js';
-import type { TimeContext } from './time-value.js';
+import { FilterError, joinSets, parsePredicate, type Filter } from '../../agents/definition/filter.js';
+import { groupNames, likelyFilter, operatorsOf } from '../../agents/definition/filter-operators.js';
+import { didYouMean, listNames } from '../../agents/definition/suggestion.js';
+import type { TimeContext } from '../../agents/definition/time-value.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -125,7 +125,7 @@ export function readParameters<Name extends string>(
     if (groupNames.includes(key)) {
       const member = parseMember(key, value, context);
       groups.set(key, [...(groups.get(key) ?? []), member]);
-    } else if (key.includes('__')) filters.push(parsePredicate(key, value, context.schema, context));
+    } else if (key.includes('__')) filters.push(parseFilter(key, value, context));
     else throw unknownParameter(key, equals < 0 ? null : value, names, context.schema);
   }
   return { given, predicates: [...joinSets(filters), ...Array.from(groups.values(), groupOf)] };
@@ -153,10 +153,18 @@ function parseMember(group: string, text: string, context: FilterContext): Filte
     );
   }
   try {
-    return parsePredicate(key, text.slice(equals + 1), context.schema, context);
+    return parseFilter(key, text.slice(equals + 1), context);
   } catch (error) {
     if (error instanceof ProblemError) throw badParameter(group, `in "${group}": ${error.detail}`);
     throw error;
+  }
+}
+
+function parseFilter(key: string, value: string, context: FilterContext): Filter {
+  try {
+    return parsePredicate(key, value, context.schema, context);
+  } catch (error) {
+    throw error instanceof FilterError ? badParameter(error.parameter, error.message) : error;
   }
 }
 

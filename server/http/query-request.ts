@@ -11,7 +11,7 @@ import {
   knownQueriesMax,
 } from '../../engine/index.js';
 import { badParameter, ProblemError } from './problem.js';
-import { didYouMean, listNames } from './suggestion.js';
+import { didYouMean, listNames } from '../../agents/definition/suggestion.js';
 import { parsePosition, readParameters, type FilterContext, percentDecode } from './parameters.js';
 
 /**

@@ -6,8 +6,8 @@ import {
   type SeveralQuery,
   type SeveralStore,
 } from '../../engine/index.js';
-import { anyField } from './filter.js';
-import { groupNames } from './filter-operators.js';
+import { anyField } from '../../agents/definition/filter.js';
+import { groupNames } from '../../agents/definition/filter-operators.js';
 import { percentDecode, readParameters, type FilterContext } from './parameters.js';
 import { countLists, countParameters, countRequestOf, type CountRequest } from './count-request.js';
 import { badParameter, ProblemError } from './problem.js';

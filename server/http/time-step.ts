@@ -1,5 +1,5 @@
 import { calendarEndMs, calendarFromMs, type TimeBucket, type TimeBuckets } from '../../engine/index.js';
-import { instantOfWallClock, zoneOffset } from './time-value.js';
+import { instantOfWallClock, zoneOffset } from '../../agents/definition/time-value.js';
 
 const dayMs = 86_400_000;
 /** The first Monday after the epoch. Buckets of several days or weeks are counted from there. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { operatorsOf } from '../../server/http/filter-operators.js';
+import { operatorsOf } from '../../agents/definition/filter-operators.js';
 import { buildProgram } from '../../server/cli/program.js';
 import {
   candidatesFor,

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { openApiPage } from '../../server/cli/build-manual.js';
 import { openApi } from '../../server/console/openapi.js';
 import { makeRoutes } from '../../server/console/routes.js';
-import { fieldTypes, groupNames, operatorsOf } from '../../server/http/filter-operators.js';
+import { fieldTypes, groupNames, operatorsOf } from '../../agents/definition/filter-operators.js';
 import { run } from '../cli/here.js';
 import { recordsOf, root, start, workFolder } from '../cli/process.js';
 import { addressesOf, anyPorts } from '../cli/serving.js';

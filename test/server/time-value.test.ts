@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { parseTimeValue, instantOfWallClock, zoneOffset } from '../../server/http/time-value.js';
+import { parseTimeValue, instantOfWallClock, zoneOffset } from '../../agents/definition/time-value.js';
 
 const now = Date.UTC(2026, 0, 15, 12, 0, 0, 250);
 

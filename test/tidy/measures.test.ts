@@ -15,7 +15,8 @@ const most: Readonly<Record<string, number>> = {
   // 255 let counts tell numbers of fields, and count several agents.
   // 125 read few rows of attached files by themselves.
   // 36 tell walks and followers what has become of the records of a table.
-  'lines from a plan to an answer': 11_923,
+  // 55 leave out rows that are not answered.
+  'lines from a plan to an answer': 11_978,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,

@@ -9,7 +9,9 @@ import {
   segmentRowGroupsMax,
   workerRowsMin,
 } from '../../core/limits.js';
-import type { Schema } from '../../core/schema.js';
+import { withoutRemoved, type Schema } from '../../core/schema.js';
+import type { Column } from '../../columns/column.js';
+import { countRange } from '../../kernels/bitmap.js';
 import { dropInOrder, finishInOrder, mapInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { type PartitionStart, buildingPath, moveIntoPlace, segmentFile } from '../manifest/commit.js';
@@ -58,13 +60,15 @@ interface OpenSegment {
   /** The runs of its rows. While positions are not assigned, each partition's ordinals begin at 1. */
   readonly runs: Run[];
   rowGroups: number;
+  /** Number of removed rows in each partition, of a segment with a column for them. */
+  readonly removed: Map<number, number>;
   /** If the first row group is the only one, the number of its runs; else null. Late rows may still split its runs. */
   singleGroupRuns: number | null;
 }
 
 /** A segment that is complete, but not in its final place. */
 interface CompleteSegment {
-  readonly written: WrittenSegment;
+  readonly written: WrittenSegment & Pick<SegmentEntry, 'removed'>;
   readonly path: string;
   readonly file: string;
 }
@@ -74,19 +78,24 @@ abstract class SegmentBuilder {
   protected readonly segments: OpenSegment[] = [];
   private readonly encoding: Pending[] = [];
   private written: OpenSegment | undefined;
+  /** Whether the rows have a column that marks the removed ones. */
+  protected readonly marksRemoved: boolean;
 
   /** @param depth number of row groups that are encoded while the next one is gathered */
   constructor(
     protected readonly target: SegmentTarget,
     private readonly depth = target.workers.depth,
-  ) {}
+  ) {
+    this.marksRemoved = withoutRemoved(target.schema) !== target.schema;
+  }
 
   /** Begins the next segment. */
   protected begin(day: number): OpenSegment {
     const { agent, id, firstNumber = 0 } = this.target;
     const number = firstNumber + this.segments.length;
     const path = buildingPath(agent, id, number);
-    const segment = { writer: undefined, number, path, day, runs: [], rowGroups: 0, singleGroupRuns: null };
+    const begun = { writer: undefined, runs: [], rowGroups: 0, removed: new Map(), singleGroupRuns: null };
+    const segment: OpenSegment = { ...begun, number, path, day };
     this.segments.push(segment);
     return segment;
   }
@@ -123,9 +132,11 @@ abstract class SegmentBuilder {
     schemaVersion: number,
     runs: readonly (readonly Run[])[] = this.segments.map((segment) => segment.runs),
   ): Promise<CompleteSegment[]> {
-    return mapInOrder(this.segments, finishingDepthMax, async ({ writer, path, number }, i) => {
-      const written = await writer!.finish(runs[i]!, schemaVersion);
-      return { written, path, file: segmentFile(this.target.id, number, runs[i]![0]!.partition) };
+    return mapInOrder(this.segments, finishingDepthMax, async ({ writer, path, number, ...segment }, i) => {
+      const removed = this.marksRemoved ? { removed: [...segment.removed] } : {};
+      const written = await writer!.finish(runs[i]!, schemaVersion, removed.removed);
+      const file = segmentFile(this.target.id, number, runs[i]![0]!.partition);
+      return { written: { ...written, ...removed }, path, file };
     });
   }
 
@@ -290,6 +301,10 @@ function rowsIn(runs: readonly Run[]): number {
   return last === undefined ? 0 : last.firstRow + last.rows;
 }
 
+function rowsWithValue({ validity }: Column, from: number, to: number): number {
+  return validity === null ? to - from : countRange(validity, from, to);
+}
+
 /** Where rows go that have their positions already. */
 export interface MergeTarget extends SegmentTarget {
   readonly schemaVersion: number;
@@ -327,10 +342,12 @@ export class MergedSegments extends SegmentBuilder {
     if (this.segment !== undefined && this.segment.day !== day) await this.cut();
     let ended = false;
     for (let { from } = added; from < added.to;) {
-      const { runs } = (this.segment ??= this.begin(day));
+      const { runs, removed } = (this.segment ??= this.begin(day));
       const firstOrdinal = ordinal + from - added.from;
       const rows = this.take({ ...added, from });
       addRun(runs, { partition, firstOrdinal, firstRow: rowsIn(runs), rows });
+      const gone = this.marksRemoved ? rowsWithValue(added.batch.columns.at(-1)!, from, from + rows) : 0;
+      if (gone > 0) removed.set(partition, (removed.get(partition) ?? 0) + gone);
       from += rows;
       if (this.pendingRows < rowGroupRowsMax && this.pendingBytes < rowGroupBytesMax) continue;
       await this.endRowGroup(false);

@@ -318,6 +318,12 @@ export interface Publication {
   readonly rejected: readonly RejectedEntry[];
   /** A file of rejected lines whose lines are now in `segments` or `rejected`. Publishing requires that the file is unchanged. */
   readonly takes?: RejectedEntry | undefined;
+  /** Marks of rules of retention that were applied. Publishing requires that they are in force. */
+  readonly rules?: readonly string[] | undefined;
+  /** Number of records that they have removed. */
+  readonly retires?: number | undefined;
+  /** Segments that stay as they are, with the rules that have been applied: no record matches these. */
+  readonly ruled?: readonly Pick<SegmentEntry, 'file' | 'ruled'>[] | undefined;
   /** Ids of attached files whose rows are now in `segments`. They are detached. */
   readonly detaches?: readonly string[] | undefined;
   readonly counters: Counters;

@@ -41,6 +41,7 @@ import type {
   KeptPolicy,
   PendingPolicy,
   RetentionPolicy,
+  RetentionRule,
   Retired,
   Run,
   SegmentEntry,
@@ -74,7 +75,7 @@ function manifestJson(manifest: Manifest): string {
     `"ordinalsFrom":${manifest.ordinalsFrom},"retired":${JSON.stringify(manifest.retired)},\n` +
     (manifest.retention === undefined ? '' : `"retention":${JSON.stringify(manifest.retention)},\n`) +
     `"schemas":${lines(manifest.schemas)},\n` +
-    `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
+    `"segments":${lines(manifest.segments.map(flatSegment))},\n` +
     `"hot":${lines(manifest.hot.map(({ runs, ...hot }) => ({ ...hot, runs: flatRuns(runs) })))},\n` +
     (manifest.attached.length === 0 ? '' : `"attached":${lines(manifest.attached)},\n`) +
     (manifest.attachedFrom === undefined ? '' : `"attachedFrom":${manifest.attachedFrom},\n`) +
@@ -86,6 +87,10 @@ function manifestJson(manifest: Manifest): string {
     `"loads":${lines(manifest.loads.map(flatLoad))},\n` +
     `"nextOrdinals":${JSON.stringify(manifest.nextOrdinals.flat())}}\n`
   );
+}
+
+function flatSegment(entry: SegmentEntry): object {
+  return { ...entry, runs: flattenRuns(entry), removed: entry.removed?.flat() };
 }
 
 /** Runs as one flat list: partition, first ordinal, rows, and so on. First rows are left out, because a segment's runs are contiguous. */
@@ -209,7 +214,35 @@ function readPending(item: JsonObject): PendingPolicy {
 }
 
 function readPolicy(item: JsonObject): RetentionPolicy {
-  return { periodMs: countOrNullField(item, 'periodMs'), bytesMax: countOrNullField(item, 'bytesMax') };
+  return {
+    periodMs: countOrNullField(item, 'periodMs'),
+    bytesMax: countOrNullField(item, 'bytesMax'),
+    ...(item['rules'] === undefined ? {} : { rules: objectsField(item, 'rules', readRule) }),
+  };
+}
+
+function readRule(item: JsonObject): RetentionRule {
+  const where = objectsField(item, 'where', (filter) => ({
+    field: textField(filter, 'field'),
+    type: choiceField(filter, 'type', fieldTypes),
+    op: textField(filter, 'op'),
+    values: textsField(filter, 'values'),
+  }));
+  return { where, periodMs: countField(item, 'periodMs') };
+}
+
+function textsField(item: JsonObject, key: string): string[] {
+  return listField(item, key).map((text) => textField({ [key]: text }, key));
+}
+
+/** Reads numbers of rows by partition from JSON. Throws `damaged`. */
+export function readRemoved(item: JsonObject): Pick<SegmentEntry, 'removed'> {
+  if (item['removed'] === undefined) return {};
+  const flat = countsField(item, 'removed');
+  const removed = flat.flatMap((partition, i) =>
+    i % 2 === 0 ? [[partition, flat[i + 1] ?? 0] as const] : [],
+  );
+  return { removed };
 }
 
 function readRetired(value: unknown): Retired {
@@ -283,7 +316,9 @@ function readSegment(item: JsonObject): SegmentEntry {
   const entry: SegmentEntry = {
     file: textField(item, 'file'),
     ...readSegmentFacts(item),
-    replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
+    replaces: textsField(item, 'replaces'),
+    ...readRemoved(item),
+    ...(item['ruled'] === undefined ? {} : { ruled: textsField(item, 'ruled') }),
     ...(item['liveFrom'] === undefined ? {} : { liveFrom: countField(item, 'liveFrom', partitionMax) }),
     ...(item['keepUntilMs'] === undefined ? {} : { keepUntilMs: timeField(item, 'keepUntilMs') }),
     ...(item['stays'] === undefined || !flagField(item, 'stays') ? {} : { stays: true as const }),

@@ -1,4 +1,4 @@
-import { sameColumns, type Schema } from '../../core/schema.js';
+import { sameColumns, withRemoved, type FieldType, type Schema } from '../../core/schema.js';
 import { hourMs, importedPartition, partitionOfTime, type Position } from '../../core/cursor.js';
 import { partitionMax } from '../../core/limits.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -49,6 +49,10 @@ export interface SegmentEntry {
   readonly liveFrom?: number | undefined;
   /** Set for records that were past the retention period when they were loaded: they are kept until this time (ms). Absent: they age by position. */
   readonly keepUntilMs?: number | undefined;
+  /** Set where the file has a column for rows that rules of retention have removed: their number in each partition, ascending. */
+  readonly removed?: readonly (readonly [partition: number, rows: number])[] | undefined;
+  /** The rules of retention that have been applied to all rows (`ruleMark`). Absent: none. */
+  readonly ruled?: readonly string[] | undefined;
   /** The segment's copy in the far tier, if it has one. Such a segment is not rewritten. */
   readonly far?: FarCopy | undefined;
   /** The segment was brought back from the far tier and is shipped again only on demand. It is not rewritten either. */
@@ -58,7 +62,7 @@ export interface SegmentEntry {
 /** The part of an entry that the segment's own header holds too. */
 export type SegmentFacts = Omit<
   SegmentEntry,
-  'file' | 'replaces' | 'liveFrom' | 'keepUntilMs' | 'far' | 'stays'
+  'file' | 'replaces' | 'liveFrom' | 'keepUntilMs' | 'removed' | 'ruled' | 'far' | 'stays'
 >;
 
 /** A hot file of the agent. At most the last one is still appended to. */
@@ -213,12 +217,30 @@ export interface Manifest {
   readonly retention?: KeptPolicy | undefined;
 }
 
+/** A filter of a rule of retention: a record must have one of the values in the field. It is plain data, and names the field. */
+export interface RuleFilter {
+  readonly field: string;
+  /** A field with the name and another type is another field. */
+  readonly type: FieldType;
+  /** As in the predicates of queries; `exists` has the value `true` or `false`. */
+  readonly op: string;
+  readonly values: readonly string[];
+}
+
+/** Records that match all filters are removed when they are older than this. */
+export interface RetentionRule {
+  readonly where: readonly RuleFilter[];
+  readonly periodMs: number;
+}
+
 /** How long, and how many bytes, an agent's records are kept. Null means no limit. */
 export interface RetentionPolicy {
   /** Age (ms) after which records are removed. */
   readonly periodMs: number | null;
   /** Limit on the bytes on disk. The oldest records are removed first; the newest partition always stays. */
   readonly bytesMax: number | null;
+  /** Records that are kept for shorter. Absent: none. */
+  readonly rules?: readonly RetentionRule[] | undefined;
 }
 
 /** The policy in force, and one that may be waiting to replace it. */
@@ -288,7 +310,18 @@ export function liveRuns(entry: SegmentEntry): readonly Run[] {
 
 /** Number of live records of a segment. */
 export function liveRows(entry: SegmentEntry): number {
+  const { removed = [], liveFrom = 0 } = entry;
+  return removed.reduce((sum, [at, rows]) => (at < liveFrom ? sum : sum - rows), livePlaces(entry));
+}
+
+/** Number of positions in the live runs of a segment: those of its live records, and of rows that rules of retention have removed. */
+export function livePlaces(entry: SegmentEntry): number {
   return liveRuns(entry).reduce((sum, { rows }) => sum + rows, 0);
+}
+
+/** The columns of a segment's file, if its fields are those of `schema`. */
+export function storedSchema({ removed }: Pick<SegmentEntry, 'removed'>, schema: Schema): Schema {
+  return removed === undefined ? schema : withRemoved(schema);
 }
 
 /** Whether a segment's rows are only in the far tier, so that it has no local file. */

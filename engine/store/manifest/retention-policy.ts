@@ -12,6 +12,7 @@ import {
   type Manifest,
   type RejectedEntry,
   type RetentionPolicy,
+  type RetentionRule,
   type Retired,
   type Run,
   type SegmentEntry,
@@ -19,6 +20,7 @@ import {
   type PendingPolicy,
 } from './manifest.js';
 import { loadsLeft } from './coverage.js';
+import { ruleLagMs, ruleMark } from './retention-rules.js';
 import type { DiskSpace } from '../disk/directory.js';
 
 /** The changes to a manifest when retention removes records. */
@@ -82,7 +84,10 @@ export interface Retirable extends Pick<
 }
 
 /** A number of rows, and the partition that they age by. */
-type AgeingRun = Pick<Run, 'partition' | 'rows'>;
+export type AgeingRun = Pick<Run, 'partition' | 'rows'> & {
+  /** Number of these rows that rules have not removed before; absent if all. */
+  readonly records?: number;
+};
 
 /**
  * The live rows of a segment, by the partitions that they age by. Rows in partitions ahead of the clock, where a clock that was once ahead
@@ -94,10 +99,13 @@ function ageingRuns(segment: SegmentEntry, nowMs: number): readonly AgeingRun[] 
   const now = partitionOfTime(nowMs);
   const others = runs.findLast(({ partition }) => partition <= now)?.partition ?? 0;
   const byTime = Math.max(others, partitionOfTime(segment.timeMaxMs ?? Infinity));
-  return runs.map(({ partition, rows }) => ({
-    partition: partition > now ? Math.min(partition, byTime) : ageingPartition(segment, partition),
-    rows,
-  }));
+  const removed = new Map(segment.removed);
+  return runs.map(({ partition, rows }) => {
+    const gone = Math.min(rows, removed.get(partition) ?? 0);
+    removed.set(partition, (removed.get(partition) ?? 0) - gone);
+    const aged = partition > now ? Math.min(partition, byTime) : ageingPartition(segment, partition);
+    return { partition: aged, rows, records: rows - gone };
+  });
 }
 
 /** Partitions below these bounds are removed: `byAge` for their age, `bySize` because the newer ones use up the bytes. 0 for none. */
@@ -168,6 +176,7 @@ export function proposeRetirement(
   const removes: string[] = [];
   const over = new OverRecords();
   let { below } = manifest.retired;
+  let isOver = false;
   let bytes = 0;
   let count = 0;
   for (const segment of manifest.segments) {
@@ -178,7 +187,8 @@ export function proposeRetirement(
       segments.push(segment);
       continue;
     }
-    for (const { partition, rows } of gone) over.add(partition, rows);
+    isOver = true;
+    for (const { partition, records = 0 } of gone) over.add(partition, records);
     below = Math.max(below, first);
     if (gone.length < liveRuns(segment).length) {
       segments.push(left);
@@ -201,7 +211,7 @@ export function proposeRetirement(
   }
   const taken = { ...over.sum(), rejectedLines, segments: count, bytes };
   const loads = loadsLeft(manifest.loads, segments, firstLeft);
-  const isSame = taken.records === 0 && rejected.length === manifest.rejected.length;
+  const isSame = !isOver && rejected.length === manifest.rejected.length;
   if (isSame && loads === manifest.loads) return undefined;
   const before = manifest.retired;
   const retired = {
@@ -230,11 +240,12 @@ function firstKept(
  */
 export function hasLeapt(
   { segments, retired, highestPartition, hotRuns }: Retirable,
-  { periodMs }: RetentionPolicy,
+  { periodMs, rules = [] }: RetentionPolicy,
   nowMs: number,
 ): boolean {
-  if (periodMs === null) return false;
   const referenceMs = ageReferenceMs({ highestPartition }, nowMs);
+  if (rules.some((rule) => ruleLagMs(segments, rule, referenceMs) > retentionLeapMsMax)) return true;
+  if (periodMs === null) return false;
   const endMs = (runs: readonly AgeingRun[]): number =>
     ((runs[0]?.partition ?? highestPartition) + 1) * hourMs;
   const dueMs = [
@@ -254,7 +265,8 @@ export function overCount(target: Retirable, policy: RetentionPolicy, nowMs: num
   const referenceMs = ageReferenceMs(target, nowMs);
   const over = new OverRecords();
   const add = (runs: readonly AgeingRun[], first: number): void => {
-    for (const { partition, rows } of runs) if (partition < first) over.add(partition, rows);
+    for (const { partition, rows, records = rows } of runs)
+      if (partition < first) over.add(partition, records);
   };
   for (const segment of target.segments)
     add(ageingRuns(segment, nowMs), firstKept(segment, bounds, referenceMs));
@@ -338,9 +350,23 @@ export interface WantedPolicy extends RetentionPolicy {
   readonly graceMs: number;
 }
 
+/** The policy alone, of something that has more. */
+export function policyOf({ periodMs, bytesMax, rules = [] }: RetentionPolicy): RetentionPolicy {
+  return { periodMs, bytesMax, ...(rules.length === 0 ? {} : { rules }) };
+}
+
 /** Whether two policies keep the same records. */
 export function samePolicy(a: RetentionPolicy, b: RetentionPolicy): boolean {
-  return a.periodMs === b.periodMs && a.bytesMax === b.bytesMax;
+  return isDeepStrictEqual(policyOf(a), policyOf(b));
+}
+
+/** The rules that remove no more than each of two lists does. */
+function looserRules(old: readonly RetentionRule[], wanted: readonly RetentionRule[]): RetentionRule[] {
+  const periods = new Map(old.map((rule) => [ruleMark(rule), rule.periodMs]));
+  return wanted.flatMap((rule) => {
+    const periodMs = periods.get(ruleMark(rule));
+    return periodMs === undefined ? [] : [{ ...rule, periodMs: Math.max(periodMs, rule.periodMs) }];
+  });
 }
 
 /** The larger of two limits. Null means no limit. */
@@ -361,15 +387,16 @@ export function takingPolicy({ periodMs, bytesMax, pending }: KeptPolicy): Reten
  */
 function nextPolicy(
   kept: KeptPolicy,
-  { periodMs, bytesMax, graceMs }: WantedPolicy,
+  { graceMs, ...asked }: WantedPolicy,
   nowMs: number,
   hasLeapt: (policy: RetentionPolicy) => boolean,
 ): KeptPolicy {
-  const wanted = { periodMs, bytesMax };
-  const inForce = {
-    periodMs: longer(kept.periodMs, periodMs),
-    bytesMax: longer(kept.bytesMax, bytesMax),
-  };
+  const wanted = policyOf(asked);
+  const inForce = policyOf({
+    periodMs: longer(kept.periodMs, wanted.periodMs),
+    bytesMax: longer(kept.bytesMax, wanted.bytesMax),
+    rules: looserRules(kept.rules ?? [], wanted.rules ?? []),
+  });
   const leapt = hasLeapt(inForce) ? ({ leapt: true } as const) : {};
   if (samePolicy(inForce, wanted) && leapt.leapt === undefined) return inForce;
   const { pending } = kept;
@@ -421,8 +448,7 @@ export class PolicyInForce {
     const graceLeftMs = this.graceLeft(pending, nowMs);
     const cause = applies ? 'applied' : graceLeftMs === 0 ? 'grace' : await this.diskCause();
     if (cause === null) return { kept, cause, graceLeftMs };
-    const { periodMs, bytesMax } = wanted;
-    return { kept: { periodMs, bytesMax }, cause, graceLeftMs: null };
+    return { kept: policyOf(wanted), cause, graceLeftMs: null };
   }
 
   /**

@@ -2,6 +2,7 @@ import type { Column } from '../../columns/column.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { streamedBytesMin } from '../../core/limits.js';
 import { SharedWork } from '../../core/waiting.js';
+import { bitmapBytes, setRange } from '../../kernels/bitmap.js';
 import { placementField, type Schema } from '../../core/schema.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ChunkSize, HeldColumns, ColumnUse, HoldOptions, OpenRowGroup, RowGroup } from './snapshot.js';
@@ -20,7 +21,7 @@ import {
   copyColumn,
 } from '../../columns/convert-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import type { SegmentEntry } from '../manifest/manifest.js';
+import { storedSchema, type SegmentEntry } from '../manifest/manifest.js';
 import type { FileFilters } from './filter-request.js';
 import { SegmentProbing } from './segment-probing.js';
 import { readChunk, searchStored } from './chunk-tasks.js';
@@ -74,10 +75,12 @@ export class SealedSegment {
 
   /** The row groups in file order. They show the fields of `target`, whatever schema the segment was written with. */
   rowGroups(target: Schema): RowGroup[] {
-    const sources = target.fields.map((field): FieldSource => {
-      const position = this.schema.fields.findIndex((own) => own.name === field.name);
+    const stored = storedSchema(this.entry, this.schema);
+    const shown = storedSchema(this.entry, target);
+    const sources = shown.fields.map((field): FieldSource => {
+      const position = stored.fields.findIndex((own) => own.name === field.name);
       if (position < 0) return { field: -1, conversion: 'toNull' };
-      return { field: position, conversion: conversionOf(this.schema.fields[position]!.type, field.type) };
+      return { field: position, conversion: conversionOf(stored.fields[position]!.type, field.type) };
     });
     const placement = placementField(target);
     // The entry's time bounds belong to the placement field of the segment's own schema; `target` may have another one.
@@ -91,12 +94,13 @@ export class SealedSegment {
       ask: (ask) => this.#probing.ask(ask, storedFields, this.knownFooter),
     };
     return this.entry.rowGroupRows.map((rows, index) => {
-      const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
+      const source: RowGroupSource = { segment: this, index, target: shown, sources, keys: null, zones: [] };
       return {
         rows,
         file: this.entry.file,
         index,
         hot: false,
+        hides: this.entry.removed !== undefined,
         timeMinMs: hasTimes ? this.entry.timeMinMs : null,
         timeMaxMs: hasTimes ? this.entry.timeMaxMs : null,
         filters,
@@ -201,6 +205,18 @@ class SealedRowGroup implements OpenRowGroup {
     const keys = fields.map((field) => this.#key(field));
     const requestOf = async (i: number): Promise<ColumnRequest> => this.#request(fields[i]!, counters);
     return this.source.segment.pool.hold(keys, requestOf, counters, options);
+  }
+
+  async hidden(counters: ReadCounters, options?: HoldOptions): Promise<Uint8Array> {
+    const { columns, release } = await this.columns([this.source.sources.length - 1], counters, options);
+    try {
+      const [{ validity, length } = columns[0]!] = columns;
+      const all = new Uint8Array(bitmapBytes(length));
+      if (validity === null) setRange(all, 0, length);
+      return validity?.slice() ?? all;
+    } finally {
+      release();
+    }
   }
 
   #request(field: number, counters: ReadCounters): ColumnRequest {

@@ -20,6 +20,8 @@ export interface RowGroup {
   readonly hot: boolean;
   /** Set where the rows are in a file of a table, which may be rewritten. */
   readonly table?: AttachedTable | undefined;
+  /** Set where some rows keep their positions but are not answered: `OpenRowGroup.hidden` says which, or the other machine leaves them out. */
+  readonly hides?: boolean;
   /** Set where the rows are on other machines. Such a row group is never opened and has any number of rows. */
   readonly remote?: RemoteRows;
   /** Bytes of memory that the rows take as long as somebody refers to them; undefined where they come from files or are hot. */
@@ -55,8 +57,9 @@ export interface RemoteRows {
 export function remoteRowGroup(
   { file, rows, timeMinMs, timeMaxMs }: Pick<SegmentEntry, 'file' | 'rows' | 'timeMinMs' | 'timeMaxMs'>,
   remote: RemoteRows,
+  hides = false,
 ): RowGroup {
-  const facts = { file, rows, timeMinMs, timeMaxMs, remote, index: 0, hot: false };
+  const facts = { file, rows, timeMinMs, timeMaxMs, hides, remote, index: 0, hot: false };
   return {
     ...facts,
     filters: { rowGroups: 1, ask: () => null },
@@ -127,6 +130,8 @@ export interface OpenRowGroup {
     needles: readonly KernelNeedle[],
     counters: ReadCounters,
   ): Promise<boolean | null>;
+  /** The rows that are not answered, whatever the reason, one bit for each. Only of a row group that `hides` some. */
+  hidden?(counters: ReadCounters, options?: HoldOptions): Promise<Uint8Array>;
   /** Whether the value filters in the attached file itself rule out all rows. Adds what is read to `counters`. */
   isRuledOutByFile?(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean>;
   /** Whether the column of the field is in memory. */

@@ -14,11 +14,11 @@ import { placementField, type Schema } from '../../core/schema.js';
 import { fillCursors } from '../manifest/cursor-column.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
 import { FilterWriter } from './filter-writer.js';
-import type { Run, SegmentFacts } from '../manifest/manifest.js';
+import type { Run, SegmentEntry, SegmentFacts } from '../manifest/manifest.js';
 import { encodeRowGroup, type EncodedRowGroup } from './row-group-encoder.js';
 import { encodeHeader, headerBytesOf, rowGroupChecksum } from './segment-header.js';
 import { encodeSummary, filterBytes, noFilters, type FilterPlaces } from './segment-filters.js';
-import { writeMetadata } from './segment-metadata.js';
+import { writeMetadata, type SegmentMetadata } from './segment-metadata.js';
 
 /** What the manifest says of a segment, except what only its publisher knows. */
 export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
@@ -142,7 +142,11 @@ export class SegmentWriter {
    * Writes the positions, the summary, the footer and the header, and syncs the content. The caller syncs the folder. `runs` must ascend by
    * position and by row, and cover every row.
    */
-  async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
+  async finish(
+    runs: readonly Run[],
+    schemaVersion: number,
+    removed?: SegmentEntry['removed'],
+  ): Promise<WrittenSegment> {
     assert(this.#state === 'writing', 'a segment is finished once');
     await this.#filters.end();
     const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
@@ -155,7 +159,8 @@ export class SegmentWriter {
     const filters = this.#filters.places;
     const summary = encodeSummary(filters, this.#rowGroups.length);
     await this.#write(summary);
-    const footer = this.#footer(runs, schemaVersion, rows, cursorChunks, filters, summary.length);
+    const metadata = { schemaVersion, runs, removed, summaryBytes: summary.length };
+    const footer = this.#footer(metadata, rows, cursorChunks, filters);
     const footerOffset = this.#position;
     await this.#write(footer);
     const written = {
@@ -200,12 +205,10 @@ export class SegmentWriter {
 
   /** The footer: the Thrift structure, its length and the magic number. */
   #footer(
-    runs: readonly Run[],
-    schemaVersion: number,
+    metadata: Pick<SegmentMetadata, 'runs' | 'schemaVersion' | 'removed' | 'summaryBytes'>,
     rows: number,
     cursorChunks: readonly WrittenChunk[],
     filters: FilterPlaces,
-    summaryBytes: number,
   ): Uint8Array {
     const chunksOf = (group: WrittenRowGroup, i: number): WrittenChunk[] => [
       cursorChunks[i]!,
@@ -224,13 +227,11 @@ export class SegmentWriter {
         chunks: chunksOf(group, i).map((chunk) => chunk.place),
       })),
       keyValues: writeMetadata({
+        ...metadata,
         schema: this.schema,
-        schemaVersion,
-        runs,
         checksums: this.#rowGroups.map((group, i) => chunksOf(group, i).map((chunk) => chunk.checksum)),
         ...filters,
         headerBytes: this.#headerBytes,
-        summaryBytes,
       }),
     });
     const footer = new Uint8Array(structure.length + tailBytes);

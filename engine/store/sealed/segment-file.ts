@@ -11,7 +11,7 @@ import type { FieldType, Schema } from '../../core/schema.js';
 import { convertColumn, type Conversion, copyColumn } from '../../columns/convert-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { openSegment } from '../disk/real-directory.js';
-import type { SegmentEntry } from '../manifest/manifest.js';
+import { storedSchema, type SegmentEntry } from '../manifest/manifest.js';
 import { isUnsupported, writtenByAnother } from '../disk/checked-json.js';
 import { filterParts, isPossible } from './segment-filters.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
@@ -77,7 +77,8 @@ export async function readSegmentFooter(
 }
 
 /** Verifies everything that readers rely on. Throws `DamageError` without a place. */
-function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEntry, schema: Schema): void {
+function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEntry, fields: Schema): void {
+  const schema = storedSchema(entry, fields);
   const names = [cursorColumn, ...schema.fields.map((field) => field.name)];
   const contents: ColumnContent[] = ['cursor', ...schema.fields.map((field) => field.type)];
   const sameColumns =

@@ -9,8 +9,8 @@ import {
   type JsonObject,
   otherFormat,
 } from '../disk/checked-json.js';
-import { readField } from '../manifest/manifest-format.js';
-import type { Run } from '../manifest/manifest.js';
+import { readField, readRemoved } from '../manifest/manifest-format.js';
+import type { Run, SegmentEntry } from '../manifest/manifest.js';
 import type { FilterPlaces } from './segment-filters.js';
 
 /** The key-value metadata of a segment's footer. Only our own readers use it; other tools ignore it. */
@@ -20,6 +20,8 @@ export interface SegmentMetadata extends FilterPlaces {
   readonly runs: readonly Run[];
   /** crc32 of each column chunk, by row group and then by column of the file. */
   readonly checksums: readonly (readonly number[])[];
+  /** As in the manifest, of a segment with a column for removed rows. */
+  readonly removed?: SegmentEntry['removed'];
   /** Length of the segment's header. */
   readonly headerBytes: number;
   /** Length of the summary before the footer; 0 in a segment written before value filters were introduced. */
@@ -55,6 +57,7 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
     sketches: rowsOf('sketches'),
     headerBytes,
     summaryBytes,
+    removed: metadata.removed?.flat(),
   };
   return new Map([
     [keys.format, String(segmentFormat)],
@@ -83,6 +86,7 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
     sketches: segment['sketches'] === undefined ? [] : entriesOf(segment, 'sketches'),
     headerBytes: countField(segment, 'headerBytes'),
     summaryBytes: segment['summaryBytes'] === undefined ? 0 : countField(segment, 'summaryBytes'),
+    ...readRemoved(segment),
   };
 }
 

@@ -15,6 +15,7 @@ import type { WorkerPool } from '../../workers/worker-pool.js';
 import {
   keptForEver,
   PolicyInForce,
+  policyOf,
   samePolicy,
   type Retirable,
   takingPolicy,
@@ -66,6 +67,7 @@ import { SourceClaims, newestLoads } from '../manifest/loaded-rows.js';
 import type { Codec } from '../../parquet/compression.js';
 import { sortPage } from '../load/sorted-page.js';
 import { loadsWithout } from '../manifest/removal.js';
+import { ruleMark, rulesInForce } from '../manifest/retention-rules.js';
 
 export interface WriterOptions {
   readonly now: () => number;
@@ -238,6 +240,9 @@ export class AgentWriter implements AttachingCommitter {
       const what = live.has(file) ? 'lost records to retention' : 'was replaced';
       throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
     });
+    const inForce = new Set(rulesInForce(this.state.manifest ?? { schemas: [] }).map(ruleMark));
+    if (publication.rules?.some((mark) => !inForce.has(mark)) === true)
+      throw new LogstrataError('conflict', 'a rule of retention is no longer in force');
     if (publication.restores === true) assertStillLost(this.state.manifest!, publication.segments);
     assertRejectedStill(this.state.settledRejected(), publication.takes);
     this.claims.checkUnit(unit.since, publication.checkpoints, this.state.values);
@@ -341,8 +346,8 @@ export class AgentWriter implements AttachingCommitter {
   }
 
   /** Puts a retention policy in force while the agent has no records yet. Once it has some, only `retire` changes the policy. */
-  async keepNew({ periodMs, bytesMax }: RetentionPolicy): Promise<void> {
-    const wanted = { periodMs, bytesMax };
+  async keepNew(policy: RetentionPolicy): Promise<void> {
+    const wanted = policyOf(policy);
     await this.commits.run(async () => {
       const { manifest, values, damage } = this.state;
       if (manifest === undefined || values.highestPartition > 0 || damage !== undefined) return;
@@ -576,7 +581,7 @@ function placeLive(
 
 /** The effect of a publication on the records that a manifest names. */
 export interface PublishedRecords {
-  readonly changes: Pick<Manifest, 'segments' | 'rejected' | 'loads'>;
+  readonly changes: Pick<Manifest, 'segments' | 'rejected' | 'loads' | 'retired'>;
   /** Files that the next manifest no longer names. */
   readonly leaving: readonly string[];
 }
@@ -593,7 +598,13 @@ function publishedRecords(
   values.applyCounters(publication.counters);
   const removed = new Set(publication.removes);
   const kept = (manifest?.segments ?? []).filter(({ file }) => !removed.has(file));
-  const segments = [...kept, ...publication.segments];
+  const ruled = new Map((publication.ruled ?? []).map((entry) => [entry.file, entry.ruled]));
+  const marked = kept.map((entry) =>
+    ruled.has(entry.file) ? { ...entry, ruled: ruled.get(entry.file) } : entry,
+  );
+  const segments = [...marked, ...publication.segments];
+  const { retired = nothingRetired } = manifest ?? {};
+  const records = retired.records + (publication.retires ?? 0);
   let loads = [...(manifest?.loads ?? []), ...(load === undefined ? [] : [load])];
   if (removal !== undefined) {
     const { left, gone } = loadsWithout(loads, removal.runs, segments);
@@ -610,7 +621,12 @@ function publishedRecords(
     .filter(({ file }) => !rejectedLeaving.has(file))
     .map((entry) => ((entry.partition ?? 0) <= highest ? entry : { ...entry, partition: highest }));
   return {
-    changes: { segments, rejected: [...rejected, ...publication.rejected], loads: newestLoads(loads) },
+    changes: {
+      segments,
+      rejected: [...rejected, ...publication.rejected],
+      loads: newestLoads(loads),
+      retired: { ...retired, records },
+    },
     leaving: [...publication.removes, ...rejectedLeaving],
   };
 }

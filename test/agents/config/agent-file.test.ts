@@ -360,6 +360,35 @@ describe('problems', () => {
     ['fields:\n  - name: *x\n', ':2:11: no anchor "&x" is defined before this alias'],
     ['fields:\n  - name: !secret a\n', ':2:11: the tag "!secret" is not supported'],
     ['fields: [{name: a}]\nretention: { period: 0 }\n', ':2:22: period must be never, or a duration'],
+    [
+      'fields: [{name: level}]\nretention:\n  rules:\n    - where: { lvel__in: [a, b] }\n      period: 3d\n',
+      ':4:26: unknown field "lvel" in filter "lvel__in" (did you mean "level"?). The fields are level',
+    ],
+    [
+      'fields: [{name: n, type: int}]\nretention: { rules: [{ where: { n__gt: [1, 2] }, period: 3d }] }\n',
+      ':2:40: n__gt takes one value; n__in takes a list',
+    ],
+    [
+      'fields: [{name: n, type: int}]\nretention: { rules: [{ where: { n__gt: x }, period: 3d }] }\n',
+      ':2:40: the value of "n__gt" must be a decimal integer, not "x"',
+    ],
+    [
+      'fields: [{name: t, timestamp: {}}]\nretention: { rules: [{ where: { t__since: 3d }, period: 3d }] }\n',
+      ':2:43: the age of records is the "period" of the rule, not t__since',
+    ],
+    [
+      "fields: [{name: a}]\nretention: { rules: [{ where: { '*__like': x }, period: 3d }] }\n",
+      ':2:44: a rule names the field that it looks at, which "*" does not',
+    ],
+    [
+      'fields: [{name: a}]\nretention: { period: 2d, rules: [{ where: { a__exact: x }, period: 3d }] }\n',
+      ':2:68: period must be shorter than retention.period',
+    ],
+    ['fields: [{name: a}]\nretention: { rules: [{ period: 3d }] }\n', ':2:22: where is missing'],
+    [
+      'fields: [{name: a}]\nretention: { rules: [{ where: { a__exact: x } }] }\n',
+      ':2:22: period is missing: how long the records are kept',
+    ],
     ['fields: [{name: a}]\nretention: { interval: -1h }\n', ':2:24: interval must be a duration'],
     ['fields: [{name: a}]\nrejected: { max_bytes: much }\n', ':2:24: max_bytes must be a size'],
     ['fields: [{name: a}]\nrejected: { max: 1mb }\n', 'unknown key "max"'],

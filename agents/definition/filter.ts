@@ -6,14 +6,26 @@ import {
   int64Max,
   int64Min,
   isLogstrataError,
+  LogstrataError,
 } from '../../engine/index.js';
 import { searchPattern } from '../../engine/patterns/search-pattern.js';
 import { anywhereOps, filtersOf, likelyFilter, operatorsOf, windowOps } from './filter-operators.js';
-import { badParameter, type ProblemError } from './problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeValue, type TimeContext } from './time-value.js';
 
-/** How the values of filters are parsed; throws a `ProblemError` that names the parameter. */
+/** A filter that can't be understood. */
+export class FilterError extends LogstrataError {
+  /** @param parameter its key, as it was given */
+  constructor(
+    readonly parameter: string,
+    message: string,
+  ) {
+    super('invalid', message);
+    this.name = 'FilterError';
+  }
+}
+
+/** How the values of filters are parsed; throws a `FilterError`. */
 const parsers = {
   integer: parseInt64,
   decimal: parseDouble,
@@ -33,7 +45,7 @@ export const anyField = '*';
 
 /**
  * Parses one filter from its decoded key `<field>__<operator>` (the operator is what follows the last `__`) and its decoded value.
- * A filter `in` becomes a set with one member, which `joinSets` joins to others. Throws a `ProblemError` (400).
+ * A filter `in` becomes a set with one member, which `joinSets` joins to others. Throws a `FilterError`.
  */
 export function parsePredicate(key: string, value: string, schema: Schema, context: TimeContext): Filter {
   const separator = key.lastIndexOf('__');
@@ -51,12 +63,15 @@ export function parsePredicate(key: string, value: string, schema: Schema, conte
 
 function parseAnywhere(key: string, operator: string, value: string, { fields }: Schema): AnywherePredicate {
   if (!anywhereOps.some((op) => op === operator))
-    throw badParameter(
+    throw new FilterError(
       key,
       `${JSON.stringify(key)} searches all string fields, for which the operators are ${listNames(anywhereOps)}`,
     );
   if (!fields.some(({ type }) => type === 'string'))
-    throw badParameter(key, `${JSON.stringify(key)} searches fields of type string, but the agent has none`);
+    throw new FilterError(
+      key,
+      `${JSON.stringify(key)} searches fields of type string, but the agent has none`,
+    );
   const op = operator.endsWith('regex') ? 'regex' : 'like';
   return { kind: 'anywhere', op, isAbsent: operator.startsWith('not_'), value: parseText(key, value) };
 }
@@ -105,7 +120,7 @@ function parseText(parameter: string, text: string): string {
     return searchPattern(text).text;
   } catch (error) {
     if (!isLogstrataError(error) || error.code !== 'invalid') throw error;
-    throw badParameter(
+    throw new FilterError(
       parameter,
       `the value of "${parameter}" must be a regular expression in RE2 syntax: ${error.message}`,
     );
@@ -123,7 +138,7 @@ function parseInt64(parameter: string, text: string): bigint {
   }
   const value = BigInt(text);
   if (value > int64Max || value < int64Min) {
-    throw badParameter(
+    throw new FilterError(
       parameter,
       `the value of "${parameter}" is out of the range of 64-bit integers: ${text}`,
     );
@@ -137,7 +152,7 @@ function parseDouble(parameter: string, text: string): number {
   const value = Number(text);
   const vanished = value === 0 && /[1-9]/.test(match[1]!);
   if (!Number.isFinite(value) || vanished) {
-    throw badParameter(
+    throw new FilterError(
       parameter,
       `the value of "${parameter}" is out of the range of 64-bit floats: ${text}`,
     );
@@ -148,7 +163,7 @@ function parseDouble(parameter: string, text: string): number {
 
 function parseTime(parameter: string, text: string, context: TimeContext): bigint {
   const time = parseTimeValue(text, context);
-  if ('problem' in time) throw badParameter(parameter, `the value of "${parameter}": ${time.problem}`);
+  if ('problem' in time) throw new FilterError(parameter, `the value of "${parameter}": ${time.problem}`);
   return time.ms;
 }
 
@@ -160,35 +175,35 @@ function parseTimeNumber(parameter: string, text: string, context: TimeContext):
   const meant = [operator ?? 'since', operator ?? 'until']
     .filter((each, i, all) => all.indexOf(each) === i)
     .map((each) => `${name}__${each}=${text}`);
-  throw badParameter(
+  throw new FilterError(
     parameter,
     `the value of "${parameter}" must be milliseconds since the epoch, not ${JSON.stringify(text)}. ` +
       `Dates and spans work with since (from that time on) and until (before that time): ${meant.join(', ')}`,
   );
 }
 
-function badValue(parameter: string, text: string, expected: string): ProblemError {
+function badValue(parameter: string, text: string, expected: string): FilterError {
   const hint = text.includes(' ') ? ' (an unescaped + means a blank; write a plus sign as %2B)' : '';
-  return badParameter(
+  return new FilterError(
     parameter,
     `the value of "${parameter}" must be ${expected}, not ${JSON.stringify(text)}${hint}`,
   );
 }
 
-function unknownField(parameter: string, name: string, schema: Schema): ProblemError {
+function unknownField(parameter: string, name: string, schema: Schema): FilterError {
   const names = schema.fields.map((field) => field.name);
-  return badParameter(
+  return new FilterError(
     parameter,
     `unknown field ${JSON.stringify(name)} in filter ${JSON.stringify(parameter)}${didYouMean(name, names)}. ` +
       `The fields are ${listNames(names)}`,
   );
 }
 
-function wrongOperator(parameter: string, operator: string, value: string, field: Field): ProblemError {
+function wrongOperator(parameter: string, operator: string, value: string, field: Field): FilterError {
   const operators = operatorsOf(field.type);
   const near = didYouMean(operator, operators);
   const likely = near === '' ? likelyFilter(parameter, value, { fields: [field] }) : undefined;
-  return badParameter(
+  return new FilterError(
     parameter,
     `field "${field.name}" is of type ${field.type} and has no operator ${JSON.stringify(operator)}` +
       `${near}${likely === undefined ? '' : `: write ${likely}`}. Its operators are ${listNames(operators)}`,
