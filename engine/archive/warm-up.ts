@@ -2,6 +2,7 @@ import { kernelsOver } from '../kernels/kernels.js';
 import { sharedMemory } from '../core/shared-memory.js';
 import { executeScan } from '../scan/answer.js';
 import type { Predicate, Query } from '../scan/query.js';
+import { prepareTask } from '../store/attached/span-tasks.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { probeJobOf, probeTask } from '../store/sealed/probe-task.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -25,12 +26,15 @@ export async function beginThreads(workers: WorkerPool): Promise<void> {
 
 /**
  * Asks an agent for its newest records, and for a text and some values that no record has, before a user asks anything. That has the code
- * compiled, here and on the threads. Never rejects: a query that fails here fails for its user too.
+ * compiled, here and on the threads. Of files of other programs, which may be far away, it reads nothing, and only loads the code that
+ * decodes them. Never rejects: a query that fails here fails for its user too.
  *
  * @returns whether the agent has records, and none that may be on another machine, so that it was asked
  */
 export async function warmUp(state: AgentState, workers: WorkerPool, signal: AbortSignal): Promise<boolean> {
   try {
+    if (state.attached.files().length > 0)
+      await Promise.all(Array.from({ length: workers.threads }, () => workers.run(prepareTask, null)));
     const query = newestRecords(state);
     if (query === null) return false;
     const field = state.schema.fields.findIndex(({ type }) => type === 'string');

@@ -14,7 +14,8 @@ import type { KernelNeedle } from '../../kernels/needle.js';
 import { bufferBytes } from '../../core/allocator.js';
 import { withKeptScratch } from '../../core/scratch.js';
 import type { ValueHash } from '../../parquet/bloom-filter.js';
-import { physicalType } from '../../parquet/format.js';
+import { codecNumber, physicalType } from '../../parquet/format.js';
+import { openPageDecompressor } from '../../foreign/page-codec.js';
 import { DamageError } from '../../core/errors.js';
 import { buffersOf, taskIn, type Finished } from '../../workers/task.js';
 import type { Asked, FilterQuestion } from '../sealed/filter-question.js';
@@ -249,6 +250,15 @@ const replacement = Buffer.from('\ufffd');
 function hasReplacement(text: Uint8Array): boolean {
   return Buffer.from(text.buffer, text.byteOffset, text.length).includes(replacement);
 }
+
+/** Loads what most files of other programs are decoded with, which takes longer than most answers. Reads no file. */
+export async function prepare(): Promise<Finished<null>> {
+  await openPageDecompressor(codecNumber.zstd);
+  return { result: null, transfer: [] };
+}
+
+/** Prepares a thread for reading files of other programs. */
+export const prepareTask = taskIn(import.meta.url, { prepare }, true);
 
 /** Reads and decodes a span of a column on a thread. */
 export const spanTask = taskIn(import.meta.url, { readSpans });

@@ -81,7 +81,7 @@ describe('a warm-up', () => {
     await archive.close();
   });
 
-  it('reads no files of other programs, which may be far away', async () => {
+  it('reads no files of other programs, which may be far away, but has threads load what decodes them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-warm-up-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'a.arrow');
@@ -91,7 +91,15 @@ describe('a warm-up', () => {
     const store = await stored(archive, 'attached', makeSchema([{ name: 'n', type: 'int' }]));
     const add = { path, format: 'arrow' as const, constants: {} };
     expect((await store.attach({ adds: [add], moves: [], removes: [] })).problems).toEqual([]);
-    expect(await warmUp(store.context.state, workers, never)).toBe(false);
+    // A pool that has no thread yet lets jobs run where they are asked for.
+    const fresh = new WorkerPool(1, undefined, 1);
+    onTestFinished(() => fresh.close());
+    expect(await warmUp((await stored(archive, 'empty', numbers)).context.state, fresh, never)).toBe(false);
+    expect(fresh.ownBytesMax).toBe(1);
+    rmSync(path);
+    expect(await warmUp(store.context.state, fresh, never)).toBe(false);
+    expect(fresh.ownBytesMax).toBe(0);
+    writeFileSync(path, arrow.tableToIPC(table, 'file'));
     expect((await ask(store)).rows).toBe(3);
     await archive.close();
   });
