@@ -255,7 +255,9 @@ function notes(stats: readonly AgentStats[], folder: string): string[] {
 function describeRetired({ records, segments, bytes, below }: StoreStats['retired']): string {
   if (records === 0) return 'nothing';
   const files = `${formatCounted(segments, 'segment')} of ${formatBytes(bytes)}`;
-  return `${formatCounted(records, 'record')} from before ${formatTime(below * 3_600_000)} UTC, ${files}`;
+  // Rules remove single records, of no hour up to which all are gone.
+  const until = below === 0 ? '' : ` from before ${formatTime(below * 3_600_000)} UTC`;
+  return `${formatCounted(records, 'record')}${until}, ${files}`;
 }
 
 /** Runs `logstrata stats`: shows the figures of the archive. */
