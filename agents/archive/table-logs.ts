@@ -6,7 +6,7 @@ import { systemCode } from '../sources/byte-source.js';
 const formats: ReadonlyMap<string, { readonly what: string; readonly format?: string }> = new Map([
   ['_delta_log', { what: 'a Delta table', format: 'delta' }],
   ['.hoodie', { what: 'a Hudi table' }],
-  ['metadata', { what: 'an Iceberg table' }],
+  ['metadata', { what: 'an Iceberg table', format: 'iceberg' }],
 ]);
 
 const logFolder = /\/(?:_delta_log|\.hoodie|metadata)(?=\/)/g;

@@ -6,9 +6,22 @@ import { lineFormats, lineKeys, readLineFormat } from './agent-input.js';
 import type { ArchiveGlob, ArchiveInput, FileInput, TableFormat } from './definition.js';
 import { type Place, joinNames, type YamlSection } from './yaml.js';
 
-const archiveKeys = ['path', 'format', 'version', 'mode', 'time', 'changed', 'missing', ...lineKeys];
+const archiveKeys = [
+  'path',
+  'format',
+  'version',
+  'snapshot',
+  'mode',
+  'time',
+  'changed',
+  'missing',
+  ...lineKeys,
+];
 
-const tableFormats = ['delta'] as const satisfies readonly TableFormat[];
+const tableFormats = ['delta', 'iceberg'] as const satisfies readonly TableFormat[];
+
+/** The key that names a version of a table, by its format. */
+const versionKeys = { delta: 'version', iceberg: 'snapshot' } as const satisfies Record<TableFormat, string>;
 
 const archiveFormats = ['parquet', 'arrow', ...tableFormats, ...lineFormats] as const;
 
@@ -90,13 +103,16 @@ function readTable(
   paths: readonly string[],
   mode: ArchiveInput['mode'],
 ): ArchiveInput['table'] {
-  const at = section.parsed('version', 'the number of a version', (text) =>
-    /^\d{1,15}$/.test(text) ? text : undefined,
-  );
-  if (format === undefined) {
-    if (section.has('version')) section.problem('version', 'version is only for tables: format: delta');
-    return undefined;
+  for (const known of tableFormats) {
+    const key = versionKeys[known];
+    if (known !== format && section.has(key))
+      section.problem(key, `${key} is only for a table with format: ${known}`);
   }
+  if (format === undefined) return undefined;
+  const key = versionKeys[format];
+  const at = section.parsed(key, `the number of a ${key}`, (text) =>
+    /^-?\d{1,19}$/.test(text) ? text : undefined,
+  );
   if (paths.length > 1)
     section.problem('path', 'path must be the folder of one table: make an agent for each');
   if (mode === 'import')

@@ -134,7 +134,7 @@ export interface ArchiveInput {
 }
 
 /** The formats of tables. */
-export type TableFormat = 'delta';
+export type TableFormat = 'delta' | 'iceberg';
 
 /** A glob, and the format of its files. */
 export interface ArchiveGlob {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { formatProblem } from '../../agents/definition/config-error.js';
 import {
@@ -91,7 +91,11 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
 /** The table whose folder is named; undefined where it is none. */
 function tableIn(folder: string): { readonly root: string; readonly format: TableFormat } | undefined {
   const root = resolve(folder);
-  return existsSync(join(root, '_delta_log')) ? { root, format: 'delta' } : undefined;
+  if (existsSync(join(root, '_delta_log'))) return { root, format: 'delta' };
+  const metadata = join(root, 'metadata');
+  const isIceberg =
+    existsSync(metadata) && readdirSync(metadata).some((name) => name.includes('.metadata.json'));
+  return isIceberg ? { root, format: 'iceberg' } : undefined;
 }
 
 /** Writes the file of an agent that answers from a table. Its fields are the columns of the table. */

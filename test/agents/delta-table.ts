@@ -223,8 +223,16 @@ export class DeltaLake {
     return join(this.root, '_delta_log', `${String(version).padStart(20, '0')}.${ending}`);
   }
 
+  protected agentText(more: string): string {
+    return `archive: { path: table, format: delta${more} }\n`;
+  }
+
+  get newestVersion(): string {
+    return `version ${this.version}`;
+  }
+
   definition(more = '') {
-    const text = this.options.agent ?? `archive: { path: table, format: delta${more} }\n`;
+    const text = this.options.agent ?? this.agentText(more);
     return parseAgentFile(text, join(this.folder, 'web.yaml'));
   }
 

@@ -1,0 +1,260 @@
+import { gunzipSync } from 'node:zlib';
+import { isLogstrataError, LogstrataError } from '../../engine/index.js';
+import { readAvro, type AvroRecord } from './avro.js';
+import { fieldTypeOf } from './column-facts.js';
+import type { TableFolder } from './table-folder.js';
+import { TableSchema, type TableColumn } from './table-schema.js';
+import type { Table, TableFile, TableState } from './table.js';
+
+/** `00003-….metadata.json` or `v3.metadata.json`, which may be compressed. */
+const metadataPattern = /^v?(\d+)(?:-[^/]*)?(\.gz)?\.metadata\.json(\.gz)?$/;
+
+/** Limit on the bytes of a compressed file of metadata once it is unpacked. */
+const metadataBytesMax = 256 * 1024 * 1024;
+
+/** Whole numbers outside of texts that a number may not hold exactly: ids of snapshots. */
+const longNumber = /"(?:[^"\\]|\\.)*"|-?\d{16,}/g;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** https://iceberg.apache.org/spec/#table-metadata-fields */
+interface Metadata {
+  readonly 'format-version'?: number;
+  readonly location?: string;
+  readonly schemas?: readonly IcebergSchema[];
+  readonly schema?: IcebergSchema;
+  readonly 'current-schema-id'?: number;
+  readonly 'partition-specs'?: readonly { readonly fields: readonly Json[] }[];
+  readonly snapshots?: readonly Snapshot[];
+  readonly 'current-snapshot-id'?: number | string;
+  readonly properties?: Readonly<Record<string, string>>;
+}
+
+interface IcebergSchema {
+  readonly 'schema-id'?: number;
+  readonly fields: readonly Json[];
+}
+
+interface Snapshot {
+  readonly 'snapshot-id': number | string;
+  readonly 'parent-snapshot-id'?: number | string;
+  readonly 'schema-id'?: number;
+  readonly 'manifest-list'?: string;
+  readonly manifests?: readonly string[];
+  readonly summary?: Readonly<Record<string, string>>;
+}
+
+/** A live file of a manifest, and the snapshot that added it. */
+interface Entry {
+  readonly file: Omit<TableFile, 'isRewritten'>;
+  readonly snapshotId: string;
+}
+
+/** An Iceberg table, read from its metadata. */
+export class IcebergTable implements Table {
+  private state: TableState | undefined;
+  private snapshotId: string | undefined;
+  private metadataName = '';
+  /** By path: manifests never change. */
+  private manifests = new Map<string, readonly Entry[]>();
+  /** Files by path, so that what is known of an object is kept. */
+  private files = new Map<string, TableFile>();
+  /** Snapshots that have rewritten files since the table was first read. */
+  private readonly rewrites = new Set<string>();
+
+  /** @param at the id of the snapshot that is wanted; undefined for the newest */
+  constructor(
+    private readonly folder: TableFolder,
+    private readonly at: string | undefined,
+    private readonly filesMax: number,
+  ) {}
+
+  async look(): Promise<TableState> {
+    if (this.at !== undefined && this.state !== undefined) return this.state;
+    try {
+      return (this.state = await this.read());
+    } catch (error) {
+      if (isLogstrataError(error)) throw error;
+      throw this.broken(`has metadata that can't be read: ${(error as Error).message}`);
+    }
+  }
+
+  private async read(): Promise<TableState> {
+    const names = await this.folder.names('metadata');
+    const metadataName = newestOf(names);
+    if (metadataName === undefined) throw this.broken('has no *.metadata.json');
+    if (metadataName === this.metadataName && this.state !== undefined) return this.state;
+    const metadata = await this.metadataOf(metadataName);
+    const { snapshots = [], 'current-snapshot-id': current } = metadata;
+    const byId = new Map(snapshots.map((snapshot) => [String(snapshot['snapshot-id']), snapshot]));
+    const newest = this.at ?? String(current ?? -1);
+    const isNone = newest === '-1' && this.at === undefined;
+    if (!isNone && !byId.has(newest)) {
+      const known = [...byId.keys()].slice(-5).join(', ') || 'none';
+      throw this.broken(`has no snapshot ${newest}: the last ones that it has are ${known}`);
+    }
+    const id = isNone ? newest : this.nextOf(newest, byId);
+    const snapshot = byId.get(id);
+    const schema = schemaOf(metadata, snapshot);
+    const files =
+      snapshot === undefined ? new Map<string, TableFile>() : await this.filesOf(snapshot, metadata);
+    this.files = files;
+    this.snapshotId = id;
+    this.metadataName = id === newest ? metadataName : '';
+    return { version: isNone ? 'no snapshot' : `snapshot ${id}`, schema, files: [...files.values()] };
+  }
+
+  /** The snapshot to go on to: snapshots that rewrite files, and others, come in turns. */
+  private nextOf(newest: string, byId: ReadonlyMap<string, Snapshot>): string {
+    const way: string[] = [];
+    for (let id = newest; id !== this.snapshotId;) {
+      way.unshift(id);
+      const parent = byId.get(id)?.['parent-snapshot-id'];
+      // Without a way from what is known, all is new.
+      if (parent === undefined || way.length > byId.size || this.snapshotId === undefined) return newest;
+      id = String(parent);
+    }
+    const isRewrite = (id: string): boolean => byId.get(id)?.summary?.['operation'] === 'replace';
+    const end = way.findIndex((id) => isRewrite(id) !== isRewrite(way[0]!));
+    const steps = end < 0 ? way : way.slice(0, end);
+    for (const id of steps) if (isRewrite(id)) this.rewrites.add(id);
+    return steps.at(-1) ?? newest;
+  }
+
+  private async metadataOf(name: string): Promise<Metadata> {
+    const bytes = await this.folder.read(`${this.folder.root}/metadata/${name}`);
+    const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    const text = Buffer.from(
+      isPacked ? gunzipSync(bytes, { maxOutputLength: metadataBytesMax }) : bytes,
+    ).toString();
+    const quoted = text.replace(longNumber, (found) => (found.startsWith('"') ? found : `"${found}"`));
+    const metadata = JSON.parse(quoted) as Metadata;
+    const version = metadata['format-version'] ?? 1;
+    if (version > 3) throw this.unsupported(`has the format version ${version}`);
+    return metadata;
+  }
+
+  private async filesOf(snapshot: Snapshot, metadata: Metadata): Promise<Map<string, TableFile>> {
+    const { location } = metadata;
+    const listed = snapshot['manifest-list'];
+    const lists =
+      listed === undefined
+        ? (snapshot.manifests ?? []).map((path): AvroRecord => ({ manifest_path: path }))
+        : (await this.avro(this.folder.place(listed, location))).records;
+    const manifests = new Map<string, readonly Entry[]>();
+    const files = new Map<string, TableFile>();
+    for (const { manifest_path: named, added_snapshot_id: addedBy, content } of lists) {
+      const path = this.folder.place(String(named), location);
+      const entries = this.manifests.get(path) ?? (await this.entriesOf(path, String(addedBy), metadata));
+      manifests.set(path, entries);
+      if (content === 1 && entries.length > 0) throw this.unsupported('has deleted rows (delete files)');
+      for (const { file, snapshotId } of entries) {
+        const isRewritten = this.rewrites.has(snapshotId);
+        files.set(file.path, this.files.get(file.path) ?? { ...file, isRewritten });
+        if (files.size > this.filesMax) throw this.broken(`has more than ${this.filesMax} files`);
+      }
+    }
+    this.manifests = manifests;
+    return files;
+  }
+
+  /** The live files of a manifest. */
+  private async entriesOf(path: string, addedBy: string, metadata: Metadata): Promise<Entry[]> {
+    const { properties, records } = await this.avro(path);
+    const partitions = JSON.parse(String(properties['partition-spec'] ?? '[]')) as readonly Json[];
+    const columns = new Map(schemaFields(metadata).map((field) => [field['id'], field]));
+    return records.flatMap(({ status, snapshot_id: snapshotId, data_file: file }): Entry[] => {
+      if (status === 2) return [];
+      const { content, file_path: named, file_format: format, partition } = file as AvroRecord;
+      if (content === 2) throw this.unsupported('has equality deletes');
+      if (String(format).toUpperCase() !== 'PARQUET')
+        throw this.unsupported(`has files of ${String(format)}`);
+      const values: Record<string, string | null> = {};
+      const given = (partition ?? {}) as AvroRecord;
+      partitions.forEach(({ transform, 'source-id': source }, i) => {
+        const column = columns.get(source);
+        if (transform !== 'identity' || column === undefined) return;
+        values[String(column['name'])] = partitionText(Object.values(given)[i], column['type']);
+      });
+      const own = { path: this.folder.place(String(named), metadata.location), values };
+      return [{ file: own, snapshotId: String(snapshotId ?? addedBy) }];
+    });
+  }
+
+  private async avro(path: string): Promise<ReturnType<typeof readAvro>> {
+    const bytes = await this.folder.read(path);
+    try {
+      return readAvro(bytes);
+    } catch (error) {
+      const message = `${path} is no manifest of an Iceberg table: ${(error as Error).message}`;
+      throw new LogstrataError('damaged', message, { path });
+    }
+  }
+
+  private broken(problem: string): LogstrataError {
+    const { root } = this.folder;
+    return new LogstrataError('damaged', `the Iceberg table ${root} ${problem}`, { path: root });
+  }
+
+  private unsupported(problem: string): LogstrataError {
+    const { root } = this.folder;
+    const message = `the Iceberg table ${root} ${problem}, which is not supported`;
+    return new LogstrataError('unsupported', message, { path: root });
+  }
+}
+
+/** The newest file of metadata: that of the highest version. */
+function newestOf(names: readonly string[]): string | undefined {
+  let newest: string | undefined;
+  let version = -1;
+  for (const name of names.toSorted()) {
+    const own = Number(metadataPattern.exec(name)?.[1] ?? -1);
+    if (own < version || own < 0) continue;
+    newest = name;
+    version = own;
+  }
+  return newest;
+}
+
+function schemaFields(metadata: Metadata, snapshot?: Snapshot): readonly Json[] {
+  const { schemas = [], schema, 'current-schema-id': current } = metadata;
+  // A column that was renamed has its newest name, unless an old snapshot is asked for.
+  const id = snapshot?.['schema-id'] ?? current;
+  const found = schemas.find((each) => each['schema-id'] === id) ?? schema ?? schemas.at(-1);
+  if (found === undefined) throw new Error('there is no schema');
+  return found.fields;
+}
+
+/** The columns of a table, found by their ids in its files. */
+function schemaOf(metadata: Metadata, snapshot: Snapshot | undefined): TableSchema {
+  const isCurrent = String(snapshot?.['snapshot-id']) === String(metadata['current-snapshot-id'] ?? -1);
+  const fields = schemaFields(metadata, isCurrent ? undefined : snapshot);
+  const specs = metadata['partition-specs'] ?? [];
+  const identities = specs.flatMap((spec) => spec.fields).filter(({ transform }) => transform === 'identity');
+  const sources = new Set(identities.map((field) => field['source-id']));
+  return new TableSchema(
+    fields.map(({ id, name, type, 'initial-default': initial }): TableColumn => {
+      const stored = String(name);
+      if (initial !== undefined && initial !== null) {
+        const message = `the column "${stored}" has a default value for older files, which is not supported`;
+        throw new LogstrataError('unsupported', message);
+      }
+      const partition = sources.has(id) ? { partition: 'if missing' as const } : {};
+      return { name: stored, type: fieldTypeOf(type), stored, id: Number(id), ...partition };
+    }),
+  );
+}
+
+/** A value of an identity partition as the text of its field. */
+function partitionText(value: unknown, type: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (type === 'date') return new Date(Number(value) * 86_400_000).toISOString().slice(0, 10);
+  if (/^timestamp/.test(String(type)))
+    return new Date(Math.floor(Number(value) / (/_ns$/.test(String(type)) ? 1e6 : 1000))).toISOString();
+  if (!Buffer.isBuffer(value)) return String(value);
+  const scale = /^decimal\(\d+,\s*(\d+)\)$/.exec(String(type))?.[1];
+  if (scale === undefined) return value.toString();
+  const unscaled =
+    value.length === 0 ? 0n : BigInt.asIntN(8 * value.length, BigInt(`0x${value.toString('hex')}`));
+  return scale === '0' ? String(unscaled) : String(Number(unscaled) / 10 ** Number(scale));
+}
