@@ -14,6 +14,7 @@ import type {
 import type { rowsBetween as RowsBetween } from './far/reader-state.js';
 import type { FarTier, FarTierSettings } from './far/far-tier.js';
 import type { ObjectSettings, ObjectStorage } from './objects/object-storage.js';
+import type { innerColumn as InnerColumn } from './foreign/inner-column.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
 import type {
   readForeignFile as ReadForeignFile,
@@ -74,6 +75,14 @@ export const exportParquet: typeof ExportParquet = async (...parameters) => {
   const parquetExport = await import('./archive/parquet-export.js');
   return parquetExport.exportParquet(...parameters);
 };
+
+/** A column of such a file, or a part of one: see `innerColumn` in `foreign/inner-column.ts`. */
+export async function innerColumn(
+  ...parameters: Parameters<typeof InnerColumn>
+): Promise<ReturnType<typeof InnerColumn>> {
+  const inner = await import('./foreign/inner-column.js');
+  return inner.innerColumn(...parameters);
+}
 
 /** What a file that another program wrote says of itself: see `readForeignFile` in `foreign/read-foreign.ts`. */
 export const readForeignFile: typeof ReadForeignFile = async (...parameters) => {

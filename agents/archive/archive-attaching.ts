@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FileProblems } from './archive-report.js';
+import { sourcesOf, type FileProblems } from './archive-report.js';
 import { type ArchiveOptions, type ArchiveStatus, ArchiveTask, lookMs, retryMs } from './archive-task.js';
 import { type FoundFile, type FoundFiles, type PathProblem, findFiles } from './found-files.js';
 import { type KnownFile, discover, filesToRead, type Discovery } from './discovery.js';
@@ -98,7 +98,7 @@ export class ArchiveAttaching extends ArchiveTask {
   constructor(options: ArchiveOptions) {
     super(options, { pauses: 'attaching pauses', continues: 'attaching continues' });
     const { definition, log } = options;
-    this.footers = new FileFooters(options.objects);
+    this.footers = new FileFooters(options.objects, sourcesOf(definition));
     this.growth = new FieldGrowth(definition, (message) => log.warn({ agent: definition.name }, message));
     this.indexFailures = new IndexFailures(this.problems);
   }

@@ -14,6 +14,7 @@ import {
   withFields,
 } from './inferred-fields.js';
 import { schemaOf } from '../definition/agent-file.js';
+import { yamlText } from '../definition/yaml.js';
 import { ConfigError } from '../definition/config-error.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
 
@@ -64,7 +65,7 @@ export async function reportArchive(
   const common = { formats: countFormats(files), ...version, keys };
   if (!hasColumns(archive))
     return { ...common, rows: null, columns: [], problems, fieldProblems: [], leftOut: [] };
-  const footers = await new FileFooters(objects).read(files, undefined, (read) =>
+  const footers = await new FileFooters(objects, sourcesOf(definition)).read(files, undefined, (read) =>
     onProgress(read, files.length),
   );
   const inference = new FieldInference();
@@ -89,6 +90,11 @@ export async function reportArchive(
   const placing = columns.find(({ field }) => field.type === 'time')?.field;
   if (placing !== undefined) problems.push(...placingProblems(placing, read, archive.mode, keys));
   return { ...common, rows, columns, problems, fieldProblems, leftOut };
+}
+
+/** The columns that an agent's file names, as far as they are known before the files are read. */
+export function sourcesOf({ fields, archive }: Pick<AgentDefinition, 'fields' | 'archive'>): string[] {
+  return [...fields.map(({ source }) => source), ...(archive?.time === undefined ? [] : [archive.time])];
 }
 
 /** Files that lack the column that places records, and files whose times are in the far future. */
@@ -134,7 +140,7 @@ function listedColumns(
         `the field "${name}" reads the column ${JSON.stringify(column)}, which no file has${hint}`,
       );
     }
-    const shown = { name, type, column, unit: attached?.unit };
+    const shown = { name, type, column, unit: attached?.unit, format: attached?.format };
     const unfit = found?.find((variant) => !fitsField(shown, variant));
     if (unfit !== undefined) problems.push(misfit(shown, unfit, found!));
     const other = found?.find(
@@ -150,7 +156,9 @@ function misfit({ name, type }: InferredField, unfit: ColumnVariant, all: readon
   const isUncounted = type === 'time' && isNumber(unfit.type);
   const advice = isUncounted
     ? `give the unit of its numbers (unit: ${unfit.unit ?? 's, ms, us or ns'})`
-    : `take type: ${typeOfVariants(all)}`;
+    : type === 'time' && unfit.format !== undefined
+      ? `give the format of its texts (timestamp: { format: ${yamlText(unfit.format)} })`
+      : `take type: ${typeOfVariants(all)}`;
   const column = `the column ${JSON.stringify(unfit.name)} is ${unfit.type} (${unfit.stored}) in ${unfit.path}`;
   const rows = isNumber(type) && unfit.type === 'int' ? 'some rows' : 'every row';
   return `the field "${name}" of type ${type} is null in ${rows} of some files, because ${column}: ${advice}`;

@@ -6,6 +6,7 @@ import {
   type ForeignColumn,
   type TimeUnit,
 } from '../../engine/index.js';
+import { compileTimestamp, type TimestampReader } from '../../engine/times/timestamp.js';
 
 /** Facts about a column of a file: its field type, its stored type, how it is decoded, and what the footer says of its values. */
 export interface ColumnFacts extends Pick<
@@ -18,6 +19,8 @@ export interface ColumnFacts extends Pick<
   readonly isWide?: true | undefined;
   /** The unit in which its numbers are times of our days. */
   readonly unit?: TimeUnit | undefined;
+  /** The format in which its texts are times, as their bounds show. */
+  readonly format?: string | undefined;
   /** The year of its last time, where that is in the far future. */
   readonly farYear?: number;
 }
@@ -28,12 +31,25 @@ const yearMs = 365.25 * 86_400_000;
 const ourDaysMs = Date.UTC(1990, 0, 1);
 const aheadMs = 10 * yearMs;
 
+/** Formats of times that texts in columns often have. */
+const textFormats = ['rfc3339', '2006-01-02T15:04:05', '2006-01-02 15:04:05'].map((format) => ({
+  format,
+  read: compileTimestamp({ format }, 'UTC'),
+}));
+
 /** What the bounds of a column's chunks say about its values. */
 export function valueFacts(
   { type, stored }: ForeignColumn,
   chunks: readonly ForeignChunk[],
   nowMs: number,
-): Pick<ColumnFacts, 'isWide' | 'unit' | 'farYear'> {
+): Pick<ColumnFacts, 'isWide' | 'unit' | 'format' | 'farYear'> {
+  if (type === 'string') {
+    const bounds = chunks.flatMap(({ min, max }) => [min, max]);
+    const isTime = (read: TimestampReader) =>
+      bounds.every((bound) => bound?.kind === 'text' && read(bound.value, nowMs) !== null);
+    const found = textFormats.find(({ read }) => isTime(read));
+    return found === undefined ? {} : { format: found.format };
+  }
   if (type !== 'time' && type !== 'int' && type !== 'float') return {};
   const min = chunks.reduce((least, chunk) => Math.min(least, boundOf(chunk.min)), Infinity);
   const max = chunks.reduce((most, chunk) => Math.max(most, boundOf(chunk.max)), -Infinity);

@@ -1,10 +1,13 @@
+import { compileTimestamp, type TimestampReader } from '../../engine/times/timestamp.js';
 import {
+  innerColumn,
   isLogstrataError,
   LogstrataError,
   mapInOrder,
   readForeignFile,
   readForeignObject,
   type FileToImport,
+  type ForeignColumn,
   type ForeignFile,
   type ForeignFormat,
   type ObjectStorage,
@@ -59,8 +62,14 @@ export class FileFooters {
   private readonly known = new Map<string, KnownFooter>();
   private readonly lists = new Map<string, readonly ColumnFacts[]>();
 
-  /** @param objects object storage for `s3://` paths */
-  constructor(private readonly objects: ObjectStorage | undefined) {}
+  /**
+   * @param objects object storage for `s3://` paths
+   * @param wanted names of columns; those of parts of a structure (`t.time`) are listed like columns
+   */
+  constructor(
+    private readonly objects: ObjectStorage | undefined,
+    private readonly wanted: readonly string[] = [],
+  ) {}
 
   /** The footers of files, by path. Throws the signal's reason. */
   async read(
@@ -99,7 +108,9 @@ export class FileFooters {
     try {
       const described = await this.describe(file, format);
       const { footerHash, rows, isOpen } = described;
-      return { footerHash, rows, isOpen, columns: this.shared(described) };
+      const named = await Promise.all(this.wanted.map((name) => innerColumn(described, name)));
+      const parts = named.flatMap((found) => (found?.column.inner === undefined ? [] : found.column));
+      return { footerHash, rows, isOpen, columns: this.shared(described, parts) };
     } catch (error) {
       if (isLogstrataError(error)) return error;
       throw error;
@@ -112,7 +123,10 @@ export class FileFooters {
   }
 
   /** Shares equal lists: thousands of files of a table have the same columns. */
-  private shared({ columns, rowGroups }: ForeignFile): readonly ColumnFacts[] {
+  private shared(
+    { columns, rowGroups }: ForeignFile,
+    parts: readonly ForeignColumn[],
+  ): readonly ColumnFacts[] {
     const facts = columns.map((column, i): ColumnFacts => {
       const { name, id, type, way, stored, reason, isUnsigned64 } = column;
       const chunks = rowGroups.flatMap(({ rows, chunks }) =>
@@ -123,6 +137,7 @@ export class FileFooters {
       if (column.isNull === true || chunks.length === 0) return { ...common, isNull: true };
       return { ...common, ...valueFacts(column, chunks, Date.now()) };
     });
+    for (const { name, type, way, stored, reason } of parts) facts.push({ name, type, way, stored, reason });
     const key = JSON.stringify(facts);
     const known = this.lists.get(key);
     if (known !== undefined) return known;

@@ -25,6 +25,8 @@ export interface InferredField {
   /** Name of the column or key. */
   readonly column: string;
   readonly unit?: TimeUnit | undefined;
+  /** The format of the texts of a column that are times. */
+  readonly format?: string | undefined;
 }
 
 /** One way in which files store a column. */
@@ -35,8 +37,9 @@ export interface ColumnVariant extends ColumnFacts {
   readonly path: string;
   isNull?: true | undefined;
   isWide?: true | undefined;
-  /** Set where it is the same in all files. */
+  /** Set where they are the same in all files. */
   unit?: TimeUnit | undefined;
+  format?: string | undefined;
 }
 
 /** A column of the files, or a key of their folders. */
@@ -273,18 +276,21 @@ function isOfType(value: string, type: FieldType): boolean {
 
 /** Whether a field gets every value of a column of a file. */
 export function fitsField(
-  { type, unit }: { readonly type?: FieldType | undefined; readonly unit?: TimeUnit | undefined },
+  { type, unit, format }: Pick<InferredField, 'unit' | 'format'> & { readonly type?: FieldType | undefined },
   column: ColumnFacts,
 ): boolean {
-  if (column.isNull === true || (type === 'time' && unit !== undefined && isNumber(column.type))) return true;
+  const isRead = isNumber(column.type)
+    ? unit !== undefined
+    : column.type === 'string' && (format !== undefined || unit === 's');
+  if (column.isNull === true || (type === 'time' && isRead)) return true;
   const conversion = conversionOf(column.type, type!);
   return conversion !== 'toNull' && (conversion !== 'intToFloat' || column.isWide !== true);
 }
 
 /** Adds what another file's footer says of the values of a column. */
-function addFacts(variant: ColumnVariant, { isWide, unit }: ColumnFacts): void {
-  if (variant.isNull === true || variant.unit === unit) variant.unit = unit;
-  else variant.unit = undefined;
+function addFacts(variant: ColumnVariant, { isWide, unit, format }: ColumnFacts): void {
+  variant.unit = variant.isNull === true || variant.unit === unit ? unit : undefined;
+  variant.format = variant.isNull === true || variant.format === format ? format : undefined;
   variant.isWide ??= isWide;
   variant.isNull = undefined;
 }
@@ -302,10 +308,11 @@ export function typeOfVariants(variants: readonly ColumnVariant[]): FieldType {
   return types.reduce((a, b) => widened(a, b, isWide), types[0] ?? 'string');
 }
 
-/** The unit in which the numbers of all files are times of our days; undefined where their bounds do not show one. */
-export function unitOf(variants: readonly ColumnVariant[]): TimeUnit | undefined {
-  const units = new Set(variants.filter(({ isNull }) => isNull !== true).map(({ unit }) => unit));
-  return units.size === 1 ? [...units][0] : undefined;
+/** How the numbers of all files are times of our days, or their texts are times: by a unit or a format. Neither is set where their bounds do not show it. */
+export function timesIn(variants: readonly ColumnVariant[]): Pick<InferredField, 'unit' | 'format'> {
+  const [first, ...others] = variants.filter(({ isNull }) => isNull !== true);
+  const isSame = others.every(({ unit, format }) => unit === first!.unit && format === first!.format);
+  return isSame ? { unit: first?.unit, format: first?.format } : {};
 }
 
 /** Whether values of a type are numbers, which a unit turns into times. */
@@ -409,15 +416,17 @@ export function withFields(definition: AgentDefinition, inferred: readonly Infer
 
 /** Writes the columns as the section `fields` of an agent's file. */
 export function fieldsYaml(columns: readonly InferredColumn[]): string[] {
-  return ['fields:', ...columns.flatMap((column) => fieldLines(column))];
+  return ['fields:', ...columns.flatMap(({ field }) => fieldLines(field))];
 }
 
-function fieldLines({ field: { name, type, column, unit } }: InferredColumn): string[] {
+/** Writes a field as an element of the section `fields`. */
+export function fieldLines({ name, type, column, unit, format }: InferredField): string[] {
   const parts = [
     `name: ${yamlText(name)}`,
-    ...(type === 'string' ? [] : [`type: ${type}`]),
+    ...(type === 'string' || format !== undefined ? [] : [`type: ${type}`]),
     ...(column === name ? [] : [`source: ${yamlText(column)}`]),
     ...(unit === undefined ? [] : [`unit: ${unit}`]),
+    ...(format === undefined ? [] : [`timestamp: { format: ${yamlText(format)} }`]),
   ];
   const line = `  - { ${parts.join(', ')} }`;
   if (line.length <= 80) return [line];
@@ -447,7 +456,10 @@ export class GrowingFields {
   constructor(private readonly options: GrowingFieldsOptions) {
     const { definition, log } = options;
     this.growth = new FieldGrowth(definition, (message) => log.warn({ agent: definition.name }, message));
-    this.footers = new FileFooters(options.objects);
+    this.footers = new FileFooters(
+      options.objects,
+      definition.fields.map(({ source }) => source),
+    );
     this.current = options.definition;
   }
 

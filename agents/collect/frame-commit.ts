@@ -24,7 +24,7 @@ import {
   type SourcePosition,
 } from '../sources/source-position.js';
 import type { LineProblems } from './line-problems.js';
-import type { Written } from '../definition/timestamp.js';
+import type { Written } from '../../engine/times/timestamp.js';
 
 /** Where and how a collector's lines are stored. */
 export interface CommitTarget {

@@ -14,7 +14,7 @@ import type { ParsedLine } from './parsed-line.js';
 import type { ValueTally, FieldWriter } from './value-writer.js';
 import type { FieldDefinition } from '../definition/definition.js';
 import { compileTemplate } from '../definition/template.js';
-import { isTimestampFormatName } from '../definition/timestamp.js';
+import { isTimestampFormatName } from '../../engine/times/timestamp.js';
 
 /** Decodes the line bytes[start, end), which is without its line feed, by the decoder that takes every line. Returns whether it was taken. */
 export type DecodeLine = (start: number, end: number) => boolean;

@@ -1,6 +1,6 @@
 import { lineBytesMax } from '../../engine/index.js';
 import { containerParts, type LineFormat } from '../definition/definition.js';
-import { compileTimestamp } from '../definition/timestamp.js';
+import { compileTimestamp } from '../../engine/times/timestamp.js';
 import { EscapedTexts } from './escaped-texts.js';
 import { JsonLineParser } from './json-decoder.js';
 import { noName, ofLine } from './json-lines.js';

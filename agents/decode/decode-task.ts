@@ -23,7 +23,7 @@ import {
   valueCountNames,
   type ValueCounters,
 } from './value-writer.js';
-import type { Written } from '../definition/timestamp.js';
+import type { Written } from '../../engine/times/timestamp.js';
 import { lineEndIn, reencoded } from './encodings.js';
 import { rowEnd } from './table-headers.js';
 import { continuationReason, RejectedLines, type RejectedPlaces } from './rejected-lines.js';

@@ -29,7 +29,7 @@ import {
   type TimestampReader,
   YearWalk,
   type YearPlace,
-} from '../definition/timestamp.js';
+} from '../../engine/times/timestamp.js';
 import type { FieldDefinition } from '../definition/definition.js';
 
 const tooManyStepsReason = `takes more than ${templateStepsMax} steps in the templates of its fields`;

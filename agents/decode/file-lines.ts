@@ -20,7 +20,7 @@ import { reopenAt, type SourceCursor } from '../sources/source-cursor.js';
 import { type Reading, readingOf } from '../sources/source-position.js';
 import { stopFlagOf, type SignalFlag } from './stop-flag.js';
 import { headersOf, readingBehind, type TableHeaders } from './table-headers.js';
-import type { Written } from '../definition/timestamp.js';
+import type { Written } from '../../engine/times/timestamp.js';
 
 /** Allocates and reuses the buffers that lines are read into. */
 class FrameBuffers {

@@ -3,7 +3,7 @@ import { type BatchBuilder, firstIndex, repairUtf8 } from '../../engine/index.js
 import type { Reading } from '../sources/source-position.js';
 import type { StopFlag } from './stop-flag.js';
 import type { UnreadableField, ValueCounters, ValueTally } from './value-writer.js';
-import type { Written } from '../definition/timestamp.js';
+import type { Written } from '../../engine/times/timestamp.js';
 import { byteFlags, EscapedTexts, KeyTable } from './escaped-texts.js';
 import { expectedAt, skipSpace } from './line-text.js';
 import { ofLine } from './json-lines.js';

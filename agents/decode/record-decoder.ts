@@ -42,7 +42,7 @@ import { type TableHeader, TableRowParser } from './table-rows.js';
 import { rowSteps } from './table-steps.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
 import { ValueTally, FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
-import type { Written } from '../definition/timestamp.js';
+import type { Written } from '../../engine/times/timestamp.js';
 
 /** Options of a decoder, with the origin of its first lines. */
 export interface RecordDecoderOptions extends LinesOrigin {

@@ -9,7 +9,7 @@ import {
 import { bytesText, Kind, type ParsedLine } from './parsed-line.js';
 import { withoutZeros } from '../definition/template-value.js';
 import type { FieldDefinition } from '../definition/definition.js';
-import type { YearPlace } from '../definition/timestamp.js';
+import type { YearPlace } from '../../engine/times/timestamp.js';
 
 /** A JavaScript number represents every integer of up to this many digits exactly. */
 const exactDigits = 15;

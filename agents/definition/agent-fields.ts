@@ -12,8 +12,14 @@ import {
 } from '../../engine/index.js';
 import type { FieldDefinition } from './definition.js';
 import { compileTemplate } from './template.js';
-import { isTimestampFormatName, type TimestampFormat, timestampProblem } from './timestamp.js';
-import { zoneProblem } from './zone.js';
+import {
+  isTimestampFormatName,
+  isUndated,
+  lacksZone,
+  type TimestampFormat,
+  timestampProblem,
+} from '../../engine/times/timestamp.js';
+import { zoneProblem } from '../../engine/times/zone.js';
 import { joinNames, type YamlSection } from './yaml.js';
 
 const fieldKeys = [
@@ -126,9 +132,15 @@ function readUnit(
   return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
 }
 
-/** Checks a time zone against the inputs: it applies to texts, and the columns of Parquet and Arrow files have times. */
-function checkZone(section: YamlSection, timezone: string, { hasLines, hasColumns }: FieldInputs): void {
-  if (!hasColumns || timezone.toUpperCase() === 'UTC') return;
+/** Checks a time zone against the inputs: it applies to texts without one, and most columns of Parquet and Arrow files have times. */
+function checkZone(
+  section: YamlSection,
+  { format, timezone = 'UTC' }: TimestampFormat,
+  { hasLines, hasColumns }: FieldInputs,
+): void {
+  // A column of texts may need it.
+  const isOfTexts = timestampProblem({ format }) === undefined && lacksZone({ format });
+  if (!hasColumns || timezone.toUpperCase() === 'UTC' || isOfTexts) return;
   const rule = 'times without a zone in Parquet and Arrow files are taken as UTC';
   if (hasLines) section.note(`timezone is used only for lines; ${rule}`, 'timezone');
   else
@@ -171,7 +183,9 @@ function readTimestamp(section: YamlSection, inputs: FieldInputs): TimestampForm
   const timezone = timestamp?.text('timezone');
   const badZone = timezone === undefined ? undefined : zoneProblem(timezone);
   if (badZone !== undefined) timestamp!.problem('timezone', badZone);
-  else if (timezone !== undefined) checkZone(timestamp!, timezone, inputs);
+  else if (timezone !== undefined) checkZone(timestamp!, { format, timezone }, inputs);
+  if (inputs.hasColumns && problem === undefined && isUndated({ format }))
+    section.note(`the format ${format} has no year, so it is used only for lines`);
   return timezone === undefined ? { format } : { format, timezone };
 }
 

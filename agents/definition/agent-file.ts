@@ -14,6 +14,7 @@ import { readFileInput, readSystem } from './agent-input.js';
 import { readArchiveInput } from './archive-input.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
 import { readRetention } from './retention-input.js';
+import { isUndated, timestampProblem } from '../../engine/times/timestamp.js';
 import {
   type Place,
   joinNames,
@@ -288,14 +289,18 @@ function withoutFormat(field: FieldDefinition, root: YamlSection): FieldDefiniti
 /** The engine's schema of the fields; `withColumns` where they are also read from columns of files. */
 export function schemaOf(fields: readonly FieldDefinition[], withColumns: boolean): Schema {
   return {
-    fields: fields.map(({ name, type, index, source, unit, template }) => {
+    fields: fields.map(({ name, type, index, source, unit, template, timestamp }) => {
       const column = template === undefined ? source : name;
-      const isOther = withColumns && (column !== name || unit !== undefined);
+      // Of times without a year, only a line tells when it was written.
+      const isDated =
+        timestamp !== undefined && timestampProblem(timestamp) === undefined && !isUndated(timestamp);
+      const texts = isDated && unit === undefined ? timestamp : undefined;
+      const isOther = withColumns && (column !== name || unit !== undefined || texts !== undefined);
       return {
         name,
         type,
         ...(index === undefined ? {} : { index }),
-        ...(isOther ? { attached: unit === undefined ? { column } : { column, unit } } : {}),
+        ...(isOther ? { attached: { column, ...(unit === undefined ? {} : { unit }), ...texts } } : {}),
       };
     }),
   };

@@ -3,7 +3,7 @@ import { byteSizeShape, parseByteSize, durationShape, parseDuration } from './qu
 import { defaultConfig, parseConsole, parseListen, type Config, type TlsFiles } from './config.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml.js';
 import { readFar, readReader } from './far-config.js';
-import { zoneProblem } from './zone.js';
+import { zoneProblem } from '../../engine/times/zone.js';
 
 const listenShape = 'an address and a port such as 127.0.0.1:2111, [::1]:2111, or :2111 for every address';
 const consoleShape = 'an address and a port such as 127.0.0.1:2112, or off';

@@ -6,7 +6,7 @@ import type {
   Schema,
   TimeUnit,
 } from '../../engine/index.js';
-import { isUndated, type TimestampFormat } from './timestamp.js';
+import { isUndated, type TimestampFormat } from '../../engine/times/timestamp.js';
 
 /**
  * The content of one file of the agents' folder, validated and with all defaults filled in. Plain data: `agent-file.ts`

@@ -1,4 +1,4 @@
-import { findZone, type Zone } from './zone.js';
+import { findZone, type Zone } from '../../engine/times/zone.js';
 import { assert, int64Max, int64Min } from '../../engine/index.js';
 
 const oneDayMs = 86_400_000;

@@ -42,7 +42,7 @@ import {
   type Written,
   type YearPlace,
   latestOf,
-} from '../definition/timestamp.js';
+} from '../../engine/times/timestamp.js';
 import { absolutePath, type OpenFile, openOnDisk } from '../sources/opened-file.js';
 import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
 import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';

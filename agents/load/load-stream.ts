@@ -23,7 +23,7 @@ import { createRecordDecoder } from '../decode/record-decoder.js';
 import { SourceCursor } from '../sources/source-cursor.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
 import type { Reading } from '../sources/source-position.js';
-import type { Written } from '../definition/timestamp.js';
+import type { Written } from '../../engine/times/timestamp.js';
 
 /** Options of loading a stream. */
 export interface LoadStreamOptions extends ReadSettings {

@@ -1,5 +1,5 @@
 import { type FieldType, int64Max, int64Min } from '../../engine/index.js';
-import type { TimestampFormat } from '../definition/timestamp.js';
+import type { TimestampFormat } from '../../engine/times/timestamp.js';
 
 /** The usual field name for names that different programs use for the same thing. */
 const sameNames: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,9 @@
-import { compileTimestamp, type TimestampFormat, type TimestampReader } from '../definition/timestamp.js';
-import { zoneProblem } from '../definition/zone.js';
+import {
+  compileTimestamp,
+  type TimestampFormat,
+  type TimestampReader,
+} from '../../engine/times/timestamp.js';
+import { zoneProblem } from '../../engine/times/zone.js';
 import { LinePattern } from '../definition/line-pattern.js';
 
 /** A spelling of times that programs use. */

@@ -82,10 +82,26 @@ export type TimeUnit = keyof typeof timeUnits;
 
 /** A column of a file that another program wrote. */
 export interface AttachedColumn {
-  /** Name of the column in the file, or in a folder name `key=value`. */
+  /** Name of the column in the file, or in a folder name `key=value`; or names of a structure and of a field in it, with points between them. */
   readonly column: string;
   /** For a field of type time: the unit of the column's values, if they are numbers and not times. */
   readonly unit?: TimeUnit | undefined;
+  /** For a field of type time: how texts are read, if the values are texts and not times. As in `TimestampFormat`. */
+  readonly format?: string | undefined;
+  readonly timezone?: string | undefined;
+}
+
+/** A text that is equal for fields that are read from the same column in the same way. */
+export function readingOf({ name, attached }: Pick<Field, 'name' | 'attached'>): string {
+  const { column = name, unit = '', format = '', timezone = '' } = attached ?? {};
+  return `${column}\0${unit}\0${format}\0${timezone}`;
+}
+
+/** Whether a field is read as it was when it placed rows. A format is of no account where the column had no texts. */
+export function isPlacedBy(placedBy: AttachedColumn, { name, attached = { column: name } }: Field): boolean {
+  const { column, unit } = attached;
+  const read = placedBy.format === undefined ? { column, unit } : attached;
+  return readingOf({ name, attached: placedBy }) === readingOf({ name, attached: read });
 }
 
 /** The fields of an agent's records, in the order of responses. Every field is nullable. */
@@ -149,8 +165,13 @@ export function makeSchema(fields: readonly Field[]): Schema {
   };
 }
 
-function onlyKnown({ column, unit }: AttachedColumn): AttachedColumn {
-  return unit === undefined ? { column } : { column, unit };
+function onlyKnown({ column, unit, format, timezone }: AttachedColumn): AttachedColumn {
+  return {
+    column,
+    ...(unit === undefined ? {} : { unit }),
+    ...(format === undefined ? {} : { format }),
+    ...(timezone === undefined ? {} : { timezone }),
+  };
 }
 
 /** Index of the field that decides placement (the first of type `time`), or -1. */
@@ -172,11 +193,7 @@ export function sameSchema(a: Schema, b: Schema): boolean {
     sameColumns(a, b) &&
     a.fields.every((field, i) => {
       const other = b.fields[i]!;
-      return (
-        field.index === other.index &&
-        field.attached?.column === other.attached?.column &&
-        field.attached?.unit === other.attached?.unit
-      );
+      return field.index === other.index && readingOf(field) === readingOf(other);
     })
   );
 }

@@ -185,6 +185,7 @@ export function arrowColumnOf(field: ArrowField): ForeignColumn {
     ...fieldOf(storedTypeOf(type)),
     ...(isUnsigned64 ? { type: 'string', values: { kind: 'text' }, isUnsigned64 } : {}),
     ...(type.kind === 'null' ? { isNull: true } : {}),
+    ...(type.kind === 'struct' && dictionary === null ? { parts: field.children.map(arrowColumnOf) } : {}),
   };
 }
 

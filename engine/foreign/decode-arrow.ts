@@ -13,6 +13,7 @@ import { buildRows, buildSpans, type RowSource } from './span-columns.js';
 import { arrowIndexOf, type ArrowBatch, type ArrowIndex } from './arrow-index.js';
 import { BatchBuffers, ReadingTally, fieldPlaces, placeBytes, type FieldPlace } from './batch-buffers.js';
 import { FieldReader } from './field-reader.js';
+import { presenceOf } from './leaf-reader.js';
 import { foreignHashedBuffersMax } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
 import { contentHash, withForeignSource, type ForeignSource } from './foreign-source.js';
@@ -35,7 +36,12 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
   const batch = index.batches[rowGroup];
   if (batch === undefined || batch.offset !== chunk.offset || batch.rows !== rowGroupRows)
     throw new FormatError('the file has changed: its batches are different', chunk.offset);
-  const place = fieldPlaces(index.fields, batch)[columnIndex];
+  let place = fieldPlaces(index.fields, batch)[columnIndex];
+  const outer: FieldPlace[] = [];
+  for (const child of column.inner?.path ?? []) {
+    if (place !== undefined) outer.push(place);
+    place = place?.children[child];
+  }
   if (place === undefined)
     throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const tally = new ReadingTally();
@@ -45,15 +51,18 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
   const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : wanted;
   const reader = await new FieldReader(read, index, rowGroup, tally).read({ place, buffers, from, to });
   const { leaf, text } = reader;
+  // A part of a structure is missing where the structure is.
+  const isThere = outer.map((each) => presenceOf({ place: each, buffers, from, to }));
+  const isMissing = (at: number): boolean => isThere.some((is) => !is(at)) || reader.isMissing(at);
   if (column.values.kind !== 'json' && leaf === null)
     throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const json = new JsonText();
   let row = wantedRows?.[0] ?? from;
   const rows: RowSource = {
     text,
-    value: () => (reader.isMissing(row++) ? null : leaf!(row - 1)),
+    value: () => (isMissing(row++) ? null : leaf!(row - 1)),
     json: () => {
-      if (reader.isMissing(row++)) return null;
+      if (isMissing(row++)) return null;
       reader.write(row - 1, json);
       return json.take();
     },

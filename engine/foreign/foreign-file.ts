@@ -59,6 +59,10 @@ export interface ForeignColumn {
   readonly parquet?: ParquetStorage;
   /** The column's part of a Parquet schema, by which the complete way reads it. */
   readonly node?: SchemaNode;
+  /** The fields of an Arrow structure. */
+  readonly parts?: readonly ForeignColumn[];
+  /** Of a part of a structure, the way to it from the column, and the number of the column's first leaf in a Parquet schema. */
+  readonly inner?: { readonly path: readonly number[]; readonly firstLeaf: number };
 }
 
 /** A row group of Parquet, or a record batch of Arrow. */

@@ -8,7 +8,7 @@ import {
   type TableFormat,
 } from '../../agents/definition/definition.js';
 import { yamlText } from '../../agents/definition/yaml.js';
-import { lacksZone } from '../../agents/definition/timestamp.js';
+import { lacksZone } from '../../engine/times/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { pathOf } from '../../agents/recognise/log-path.js';
 import { recognise } from '../../agents/recognise/recognise.js';

@@ -1,6 +1,12 @@
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
-import { fieldsYaml, isNumber, unitOf, type InferredColumn } from '../../agents/archive/inferred-fields.js';
+import {
+  fieldsYaml,
+  isNumber,
+  timesIn,
+  type InferredColumn,
+  type InferredField,
+} from '../../agents/archive/inferred-fields.js';
 import { AgentFiles, type Survey } from '../../agents/collect/logs/agent-files.js';
 import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { LogNames } from '../../agents/collect/logs/log-names.js';
@@ -330,17 +336,26 @@ function describePlacing(columns: readonly InferredColumn[]): string[] {
   const placing = columns.find(({ field }) => field.type === 'time');
   if (placing !== undefined) return [`rows are ordered by the field ${placing.field.name}`];
   const numbers = columns.filter(({ field }) => isNumber(field.type));
-  const likely = numbers.flatMap(({ field: { name, column }, variants }) => {
-    const unit = unitOf(variants);
-    if (unit === undefined) return [];
-    return `  - { name: ${name}, type: time, source: ${yamlText(column)}, unit: ${unit} }`;
-  });
+  const likely = likelyTimes(columns);
   return linesOf(
     'no field is of type time: rows are ordered by when they are attached',
     numbers.length > 0 &&
       'If a column of numbers is the time, list the fields and give its unit: s, ms, us or ns',
-    likely,
+    likely.some(({ format }) => format !== undefined) &&
+      'If a column of texts is the time, list the fields and give its format',
+    likely.map(({ name, column, unit, format }) => {
+      const how = unit === undefined ? `timestamp: { format: ${yamlText(format!)} }` : `unit: ${unit}`;
+      return `  - { name: ${name}, type: time, source: ${yamlText(column)}, ${how} }`;
+    }),
   );
+}
+
+/** The columns of numbers and texts that seem to be times, as fields. */
+function likelyTimes(columns: readonly InferredColumn[]): InferredField[] {
+  return columns.flatMap(({ field, variants }) => {
+    const { unit, format } = timesIn(variants);
+    return unit === undefined && format === undefined ? [] : [{ ...field, type: 'time', unit, format }];
+  });
 }
 
 function columnTable(columns: readonly InferredColumn[]): string[] {

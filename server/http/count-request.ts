@@ -11,7 +11,7 @@ import {
   type Counts,
   type NumberAnswers,
 } from '../../engine/index.js';
-import { zoneProblem } from '../../agents/definition/zone.js';
+import { zoneProblem } from '../../engine/times/zone.js';
 import {
   fieldNamed,
   numberCells,

@@ -16,7 +16,7 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
-import type { TimestampFormat } from '../../agents/definition/timestamp.js';
+import type { TimestampFormat } from '../../engine/times/timestamp.js';
 
 const fields = [
   { name: 'time', type: 'time', source: 'time', timestamp: { format: 'rfc3339' } },

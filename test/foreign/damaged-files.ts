@@ -86,7 +86,7 @@ export async function readDamagedCopies(
             // A row group may claim any number of rows.
             const job = {
               read: { ...read, spans: read.spans.slice(0, 100) },
-              change: { unit: null, conversion: 'none' as const, type: read.column.type },
+              change: { unit: null, format: null, conversion: 'none' as const, type: read.column.type },
             };
             await attempt(thread.run(importTask, job, about));
           }

@@ -71,11 +71,12 @@ describe('the folders of the product', () => {
 });
 
 it('agents and server import the engine only through its public modules', () => {
-  // The viewer runs in browsers, and has only the names of the types from the engine. Patterns are apart from the engine's index, so that
-  // commands without patterns don't load the parser.
+  // The viewer runs in browsers, and has only the names of the types from the engine. Patterns and times are apart from the engine's index,
+  // so that commands without them don't load their parsers.
   const isPublic = ({ from, to }: Import): boolean =>
     to === 'engine/index.ts' ||
     to.startsWith('engine/patterns/') ||
+    to.startsWith('engine/times/') ||
     (from.startsWith('server/viewer/') && to === 'engine/core/field-types.ts');
   const round = imports.filter(
     (each) => !each.from.startsWith('engine/') && each.to.startsWith('engine/') && !isPublic(each),

@@ -7,7 +7,7 @@ import type { Directory, WritableFile } from '../disk/directory.js';
 import { FilterWriter, sketchedRowGroupsMin, type RowGroupFilters } from '../sealed/filter-writer.js';
 import { encodeSummary } from '../sealed/segment-filters.js';
 import type { AttachedFile, AttachingCommitter } from './attached-list.js';
-import { columnSource, type ColumnSource } from './column-source.js';
+import { chunkOf, columnSource, type ColumnSource } from './column-source.js';
 import { encodeFacts, isSameReading, type FileIndex, type ZoneFacts } from './file-index.js';
 import { indexTask, type ColumnIndex } from './index-task.js';
 import type { ForeignWork } from './foreign-work.js';
@@ -187,15 +187,15 @@ class ColumnReader {
   ) {
     const rowGroupRows = described.rowGroups.map(({ rows }) => rows);
     this.#hasSketches = spansOfFile(rowGroupRows).length >= sketchedRowGroupsMin;
-    const bytesOf = ({ chunks }: ForeignRowGroup) =>
-      fields.reduce((sum, { source }) => sum + chunks[source.columnIndex]!.bytes, 0);
+    const bytesOf = (group: ForeignRowGroup) =>
+      fields.reduce((sum, { source }) => sum + chunkOf(group, source).bytes, 0);
     this.#bytes = described.rowGroups.reduce((sum, group) => sum + bytesOf(group), 0);
   }
 
   /** Indexes all columns of a row group, several at a time. The largest come first, so that the threads finish at about the same time. */
   async read(rowGroup: number): Promise<ColumnIndex[]> {
-    const { chunks } = this.described.rowGroups[rowGroup]!;
-    const bytes = this.fields.map(({ source }) => chunks[source.columnIndex]!.bytes);
+    const group = this.described.rowGroups[rowGroup]!;
+    const bytes = this.fields.map(({ source }) => chunkOf(group, source).bytes);
     const order = [...bytes.keys()].sort((a, b) => bytes[b]! - bytes[a]!);
     const results: ColumnIndex[] = [];
     await mapInOrder(order, this.context.columnsAtOnce, async (index) => {

@@ -1,16 +1,26 @@
 import {
   isValid,
   numberColumn,
+  type BytesColumn,
   type Column,
   type DictionaryColumn,
   type NumberColumn,
+  type PlainColumn,
 } from '../../columns/column.js';
 import { conversionOf, convertColumn, convertZone, type Conversion } from '../../columns/convert-column.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
-import type { ForeignBound, ForeignChunk, ForeignColumn, ForeignFile } from '../../foreign/foreign-file.js';
+import type {
+  ForeignBound,
+  ForeignChunk,
+  ForeignColumn,
+  ForeignFile,
+  ForeignRowGroup,
+} from '../../foreign/foreign-file.js';
+import { innerColumn } from '../../foreign/inner-column.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { int64Max, int64Min } from '../../core/limits.js';
 import { timeUnits, typeFacts, type Field, type FieldType, type TimeUnit } from '../../core/schema.js';
+import { compileTimestamp, type TimestampFormat } from '../../times/timestamp.js';
 import type { FileToAttach } from './attached-list.js';
 
 /** How a field's values are obtained from an attached file. */
@@ -34,6 +44,8 @@ export type ColumnSource =
 export interface ValueChange {
   /** If not null, numbers are first converted to times: they count this unit since the epoch. */
   readonly unit: TimeUnit | null;
+  /** If not null, texts are first read as times of this format. Others become null. */
+  readonly format: TimestampFormat | null;
   readonly conversion: Conversion;
   /** Type of the field. */
   readonly type: FieldType;
@@ -50,66 +62,112 @@ export function columnSource(
     const text = constants[name] ?? null;
     return text === null ? { kind: 'missing' } : { kind: 'constant', text };
   }
-  const own = renamed !== undefined && Object.hasOwn(renamed, name) ? renamed[name] : name;
-  const columnIndex = file.columns.findIndex((column) => column.name === own);
-  if (columnIndex < 0) return { kind: 'missing' };
-  const column = file.columns[columnIndex]!;
-  const unit = field.attached?.unit;
+  const own = renamed !== undefined && Object.hasOwn(renamed, name) ? renamed[name]! : name;
+  const found = innerColumn(file, own);
+  if (found === null) return { kind: 'missing' };
+  const { columnIndex, column } = found;
+  const { unit, timezone } = field.attached ?? {};
+  const format = field.attached?.format ?? (unit === 's' ? 'unix' : undefined);
+  const kind = 'column';
   // As text, a decimal has all digits of its scale: 1.50, as a wider decimal has, and not the 1.5 of a float.
   if (field.type === 'string' && column.type === 'float' && /decimal/i.test(column.stored)) {
     const asText: ForeignColumn = { ...column, type: 'string', way: 'complete', values: { kind: 'text' } };
-    const change = { unit: null, conversion: 'toString', type: 'string' } as const;
-    return { kind: 'column', columnIndex, column: asText, boundUnit: null, change };
+    const change = { unit: null, format: null, conversion: 'toString', type: 'string' } as const;
+    return { kind, columnIndex, column: asText, boundUnit: null, change };
+  }
+  if (field.type === 'time' && format !== undefined && column.type === 'string') {
+    const texts = timezone === undefined ? { format } : { format, timezone };
+    const change = { unit: null, format: texts, conversion: 'none', type: 'time' } as const;
+    return { kind, columnIndex, column, boundUnit: null, change };
   }
   const isNumber = column.type === 'int' || column.type === 'float';
   if (field.type !== 'time' || unit === undefined || !isNumber) {
-    const change = { unit: null, conversion: conversionOf(column.type, field.type), type: field.type };
-    return { kind: 'column', columnIndex, column, boundUnit: null, change };
+    const conversion = conversionOf(column.type, field.type);
+    const change = { unit: null, format: null, conversion, type: field.type };
+    return { kind, columnIndex, column, boundUnit: null, change };
   }
-  const kind = 'column';
   const boundUnit = unit;
+  const counted = { unit, format: null, conversion: 'none', type: 'time' } as const;
   if (column.type === 'float' || column.way === 'complete')
-    return { kind, columnIndex, column, boundUnit, change: { unit, conversion: 'none', type: 'time' } };
+    return { kind, columnIndex, column, boundUnit, change: counted };
   // The decoder converts integers to times by itself.
   const asTime: ForeignColumn = { ...column, type: 'time', values: { kind: 'ticks', ...timeUnits[unit] } };
-  const change = { unit: null, conversion: 'none', type: 'time' } as const;
-  return { kind, columnIndex, column: asTime, boundUnit, change };
+  return { kind, columnIndex, column: asTime, boundUnit, change: { ...counted, unit: null } };
+}
+
+/** The chunk of a row group that has the values. Nothing else is known of a part of a structure: statistics are of the whole. */
+export function chunkOf(
+  { chunks }: ForeignRowGroup,
+  { columnIndex, column: { inner, node } }: ColumnSource & { kind: 'column' },
+): ForeignChunk {
+  const chunk = chunks[columnIndex]!;
+  if (inner === undefined) return chunk;
+  const whole = { ...chunk, nullCount: null, min: null, max: null, bloomFilter: null };
+  if (node === undefined) return whole;
+  const first = node.firstLeaf - inner.firstLeaf;
+  const leaves = chunk.leaves!.slice(first, first + node.leaves);
+  const offset = Math.min(...leaves.map((leaf) => leaf.offset));
+  const end = Math.max(...leaves.map((leaf) => leaf.offset + leaf.bytes));
+  return { ...whole, offset, bytes: end - offset, leaves };
 }
 
 /** Converts decoded values to values of the field. */
-export function changeColumn(column: Column, { unit, conversion, type }: ValueChange): Column {
-  const timed = unit === null ? column : timesOf(column, unit);
+export function changeColumn(column: Column, { unit, format, conversion, type }: ValueChange): Column {
+  if (format !== null) return timesOf(column, textReader(format));
+  const timed = unit === null || kindOf(column) === 'bytes' ? column : timesOf(column, numberReader(unit));
   return convertColumn(timed, conversion, type);
 }
 
-/** Converts numbers that count `unit` since the epoch to times, rounded down to milliseconds. Impossible times become null. */
-function timesOf(column: Column, unit: TimeUnit): Column {
-  if (column.kind === 'bytes') return column;
-  if (column.kind === 'dictionary') {
-    const codes = Uint32Array.from(column.codes.subarray(0, column.length));
-    const entries = column.values as NumberColumn;
-    return timesAt(entries, unit, column.length, (row) => (isValid(column.validity, row) ? codes[row]! : -1));
-  }
-  return timesAt(column, unit, column.length, (row) => (isValid(column.validity, row) ? row : -1));
+/** Returns the time of a value in milliseconds; null where it is none. */
+type TimeReader = (values: PlainColumn, index: number) => bigint | null;
+
+function numberReader(unit: TimeUnit): TimeReader {
+  return (numbers, index) => timeOf((numbers as NumberColumn).values[index]!, unit);
 }
 
-/** @param at index of a row's value in `numbers`; -1 for null */
-function timesAt(
-  numbers: NumberColumn,
-  unit: TimeUnit,
-  rows: number,
-  at: (row: number) => number,
-): NumberColumn {
-  const values = new BigInt64Array(rows);
-  const validity = new Uint8Array(bitmapBytes(rows));
-  for (let row = 0; row < rows; row++) {
-    const index = at(row);
-    const time = index < 0 ? null : timeOf(numbers.values[index]!, unit);
-    if (time === null) continue;
+/** Reads texts in a format with a year. Without a zone in the text or in the format, they are times of UTC. */
+function textReader(format: TimestampFormat): TimeReader {
+  const read = compileTimestamp(format, 'UTC');
+  return (texts, index) => {
+    const { bytes, offsets } = texts as BytesColumn;
+    const time = read(
+      Buffer.from(
+        bytes.buffer,
+        bytes.byteOffset + offsets[index]!,
+        offsets[index + 1]! - offsets[index]!,
+      ).toString(),
+      0,
+    );
+    return time === null ? null : BigInt(time);
+  };
+}
+
+function kindOf(column: Column): PlainColumn['kind'] {
+  return column.kind === 'dictionary' ? column.values.kind : column.kind;
+}
+
+/** Converts values to times, rounded down to milliseconds. What is no time becomes null. */
+function timesOf(column: Column, read: TimeReader): NumberColumn {
+  const { length, validity } = column;
+  const values = new BigInt64Array(length);
+  const times = new Uint8Array(bitmapBytes(length));
+  const set = (row: number, time: bigint | null): void => {
+    if (time === null) return;
     values[row] = time;
-    validity[row >> 3]! |= 1 << (row & 7);
-  }
-  return numberColumn('int64', rows, values.buffer, 0, validity);
+    times[row >> 3]! |= 1 << (row & 7);
+  };
+  if (column.kind === 'dictionary') {
+    const { codes, values: entries } = column;
+    const known = new Map<number, bigint | null>();
+    for (let row = 0; row < length; row++) {
+      if (!isValid(validity, row)) continue;
+      const code = codes[row]!;
+      let time = known.get(code);
+      if (time === undefined) known.set(code, (time = read(entries, code)));
+      set(row, time);
+    }
+  } else for (let row = 0; row < length; row++) if (isValid(validity, row)) set(row, read(column, row));
+  return numberColumn('int64', length, values.buffer, 0, times);
 }
 
 /** The time of a number. Floats are rounded to microseconds first: further digits come from their binary form, not from the time. */
@@ -164,9 +222,14 @@ export function zoneOfChunk(
   rowGroupRows: number,
   rows: number,
 ): ZoneMap | null {
-  const bound = (value: ForeignBound | null) => boundValue(value, column.type, boundUnit);
-  // Numbers beyond the range of times become null. Only bounds within it say that there are none.
-  const isTimed = change.unit !== null || (column.values.kind === 'ticks' && column.values.ms > 1);
+  // Texts are not ordered like the times in them.
+  const bound = (value: ForeignBound | null) =>
+    change.format === null ? boundValue(value, column.type, boundUnit) : null;
+  // Numbers beyond the range of times become null, and texts that are no times. Only bounds within it say that there are none.
+  const isTimed =
+    change.unit !== null ||
+    change.format !== null ||
+    (column.values.kind === 'ticks' && column.values.ms > 1);
   const hasNone = nullCount === 0 && (!isTimed || (bound(min) !== null && bound(max) !== null));
   const hasOnly = nullCount === rowGroupRows;
   // If only some rows of the row group are null, or if that is unknown, a null count of 1 stands for "some rows may be null". That is

@@ -1,7 +1,7 @@
 import { closing } from '../../core/waiting.js';
 import type { Bounds } from '../../parquet/statistics.js';
 import { metadataBytesMax, statisticsBytesMax } from '../../core/limits.js';
-import type { Field } from '../../core/schema.js';
+import { readingOf, type Field } from '../../core/schema.js';
 import {
   countField,
   listField,
@@ -120,10 +120,5 @@ function hexOf(bytes: Uint8Array): string {
 
 /** Whether an indexed field is read in the same way as the field is now. */
 export function isSameReading(a: Field, b: Field): boolean {
-  return (
-    a.type === b.type &&
-    a.index === b.index &&
-    (a.attached?.column ?? a.name) === (b.attached?.column ?? b.name) &&
-    a.attached?.unit === b.attached?.unit
-  );
+  return a.type === b.type && a.index === b.index && readingOf(a) === readingOf(b);
 }

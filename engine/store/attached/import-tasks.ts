@@ -83,9 +83,9 @@ function assertStorable(column: PlainColumn, { path, column: { name }, rowGroup 
 function lostValues(
   before: Column,
   after: PlainColumn,
-  { unit, conversion }: ValueChange,
+  { unit, format, conversion }: ValueChange,
 ): Pick<ImportedSpan, 'unreadable' | 'example'> {
-  if (unit === null && conversion === 'none') return { unreadable: 0, example: '' };
+  if (unit === null && format === null && conversion === 'none') return { unreadable: 0, example: '' };
   let unreadable = 0;
   let example = '';
   for (let row = 0; row < after.length; row++) {

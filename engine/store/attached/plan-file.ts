@@ -10,7 +10,7 @@ import { LogstrataError, DamageError, isLogstrataError } from '../../core/errors
 import { foreignPartsMax, rowGroupRowsMax } from '../../core/limits.js';
 import { placementField, type Field, type Schema } from '../../core/schema.js';
 import type { FilePlan, FileToAttach, AttachedFile, FileIdentity } from './attached-list.js';
-import { columnSource, type ColumnSource, type ValueChange } from './column-source.js';
+import { chunkOf, columnSource, type ColumnSource, type ValueChange } from './column-source.js';
 import type { ForeignVersion, ForeignWork } from './foreign-work.js';
 import { placeTask, type PlacedSpans, type PlaceJob, type SpanHours } from './import-tasks.js';
 import { columnRead, encodePlacements, type SpanPlacement, spansOfFile } from './span-placements.js';
@@ -71,9 +71,16 @@ async function placeRows(
   const source = placingSource(toAttach, field, file);
   const reads = file.rowGroups.map((_, rowGroup) => columnRead({ path, format }, file, source, rowGroup));
   const placement = await placeAll(reads, source.change, nowMs, { path, ...stamp }, work);
+  const { format: texts } = source.change;
+  const hasTexts = file.rowGroups.some((group) => chunkOf(group, source).nullCount !== group.rows);
+  if (placement.timeMinMs === null && texts !== null && hasTexts) {
+    const { name } = source.column;
+    throw invalid(path, `has no text in column "${name}" that is a time of the format ${texts.format}`);
+  }
   const placedBy = {
     column: field.attached?.column ?? field.name,
     ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
+    ...(field.attached?.format === undefined ? {} : source.change.format),
   };
   return { ...placement, placedBy };
 }
@@ -96,7 +103,7 @@ export function placingSource(
   if (change.unit === null && change.conversion !== 'none') {
     const wanted =
       column.type === 'string'
-        ? 'only times and numbers can order records'
+        ? 'only times and numbers can order records, and texts with a format (timestamp: { format: rfc3339 })'
         : 'give the unit of its numbers (unit: s, ms, us or ns)';
     throw invalid(path, `has no times in column "${name}" (${column.stored}): ${wanted}`);
   }

@@ -2,7 +2,7 @@ import { DamageError, assert } from '../../core/errors.js';
 import type { Column } from '../../columns/column.js';
 import type { ForeignFile, ForeignRead, RowSpan } from '../../foreign/foreign-file.js';
 import { decodeForeign } from '../../foreign/read-foreign.js';
-import { changeColumn, type ColumnSource, type ValueChange } from './column-source.js';
+import { changeColumn, chunkOf, type ColumnSource, type ValueChange } from './column-source.js';
 import { rowGroupRowsMax } from '../../core/limits.js';
 
 /** The hours of the rows of one span. */
@@ -172,11 +172,13 @@ export function spansOf(rows: number): RowSpan[] {
 export function columnRead(
   { path, format }: Pick<ForeignRead, 'path' | 'format'>,
   { rowGroups }: ForeignFile,
-  { column, columnIndex }: Pick<ColumnSource & { kind: 'column' }, 'column' | 'columnIndex'>,
+  source: ColumnSource & { kind: 'column' },
   rowGroup: number,
 ): ForeignRead {
-  const { rows: rowGroupRows, chunks } = rowGroups[rowGroup]!;
-  const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk: chunks[columnIndex]! };
+  const { column, columnIndex } = source;
+  const { rows: rowGroupRows } = rowGroups[rowGroup]!;
+  const chunk = chunkOf(rowGroups[rowGroup]!, source);
+  const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk };
   return { ...where, spans: spansOf(rowGroupRows), wanted: 0, pages: null };
 }
 

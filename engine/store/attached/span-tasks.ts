@@ -20,7 +20,7 @@ import { DamageError } from '../../core/errors.js';
 import { buffersOf, taskIn, type Finished } from '../../workers/task.js';
 import type { Asked, FilterQuestion } from '../sealed/filter-question.js';
 import type { FileIdentity } from './attached-list.js';
-import { changeColumn, type ColumnSource, type ValueChange } from './column-source.js';
+import { changeColumn, chunkOf, type ColumnSource, type ValueChange } from './column-source.js';
 import { hourOrder, type PlacedBy } from './row-order.js';
 import { assertSameFile } from './plan-file.js';
 
@@ -219,7 +219,7 @@ export function ownQuestions(
   const own = questions.map(({ field, asked }): OwnQuestion | null => {
     const source = sourceOf(field);
     if (source.kind !== 'column') return null;
-    const filter = rowGroups[rowGroup]!.chunks[source.columnIndex]!.bloomFilter;
+    const filter = chunkOf(rowGroups[rowGroup]!, source).bloomFilter;
     if (filter === null) return null;
     const hashes = asked.flatMap((one) => hashIn(source, one) ?? []);
     return hashes.length === asked.length ? { filter, hashes } : null;
@@ -234,7 +234,8 @@ export function ownQuestions(
 /** The hash of a value in the form in which the column stores it; null if the stored form differs, or if the question is not for a whole value. */
 function hashIn({ column, change }: ColumnSource & { kind: 'column' }, asked: Asked): ValueHash | null {
   const { parquet, type, values } = column;
-  if (parquet === undefined || change.unit !== null || change.conversion !== 'none') return null;
+  const isChanged = change.unit !== null || change.format !== null || change.conversion !== 'none';
+  if (parquet === undefined || isChanged) return null;
   if (type === 'int' && values.kind === 'same' && parquet.scale === 0) {
     if (parquet.type === physicalType.int64) return asked.hash;
     return parquet.type === physicalType.int32 ? asked.shortHash : null;

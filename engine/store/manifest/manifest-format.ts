@@ -286,8 +286,12 @@ export function readField(item: JsonObject): Field {
 
 /** Reads from JSON which column of attached files a field takes its values from. Throws `damaged`. */
 export function readAttachedColumn(item: JsonObject): AttachedColumn {
-  const column = textField(item, 'column');
-  return item['unit'] === undefined ? { column } : { column, unit: choiceField(item, 'unit', unitNames) };
+  return {
+    column: textField(item, 'column'),
+    ...(item['unit'] === undefined ? {} : { unit: choiceField(item, 'unit', unitNames) }),
+    ...(item['format'] === undefined ? {} : { format: textField(item, 'format') }),
+    ...(item['timezone'] === undefined ? {} : { timezone: textField(item, 'timezone') }),
+  };
 }
 
 /** Reads from JSON what a segment's header and a manifest both say of a segment. Throws `damaged`. */

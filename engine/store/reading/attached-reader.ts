@@ -6,7 +6,7 @@ import type { KernelNeedle } from '../../kernels/needle.js';
 import { assert } from '../../core/errors.js';
 import { attachedPageTablesMax } from '../../core/limits.js';
 import type { AttachedFile, FileIdentity } from '../attached/attached-list.js';
-import { columnSource, type ColumnSource } from '../attached/column-source.js';
+import { chunkOf, columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
 import { ForeignWork, nearChunks, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
@@ -265,7 +265,7 @@ export class AttachedReader {
 
 function nameOf({ source, span }: ColumnReading): string {
   const { column, columnIndex, change } = source;
-  return `${span.rowGroup}/${columnIndex}/${column.type}/${change.type}/${change.unit ?? ''}`;
+  return `${span.rowGroup}/${columnIndex}/${JSON.stringify([column.inner?.path, column.type, change])}`;
 }
 
 /** The reading of the placement column, by which the wanted span is sorted; empty where the span is in order. */
@@ -291,7 +291,7 @@ function orderOf(
   const source = columnSource({ name: 'time', type: 'time', attached: placedBy }, file, attached);
   assert(source.kind === 'column', 'the same file has the column that placed its rows');
   const { column, columnIndex, change } = source;
-  const chunk = file.rowGroups[rowGroup]!.chunks[columnIndex]!;
+  const chunk = chunkOf(file.rowGroups[rowGroup]!, source);
   return {
     placedBy: { columnIndex, column, chunk, change, nowMs },
     previousMs: placements.map(({ previousMs }) => previousMs),

@@ -7,9 +7,10 @@ import { bufferBytes } from '../../core/allocator.js';
 import { assert } from '../../core/errors.js';
 import { hourMs } from '../../core/cursor.js';
 import { streamedBytesMin } from '../../core/limits.js';
-import { placementField, type Field, type Schema } from '../../core/schema.js';
+import { isPlacedBy, placementField, readingOf, type Field, type Schema } from '../../core/schema.js';
 import type { AttachedFile } from '../attached/attached-list.js';
 import {
+  chunkOf,
   columnSource,
   constantColumn,
   constantZone,
@@ -152,10 +153,7 @@ export class AttachedSegment {
   #hasTimes({ fields }: Schema): boolean {
     const field = fields[placementField({ fields })];
     const { placedBy } = this.#file;
-    if (field === undefined || placedBy === null) return false;
-    return (
-      placedBy.column === (field.attached?.column ?? field.name) && placedBy.unit === field.attached?.unit
-    );
+    return field !== undefined && placedBy !== null && isPlacedBy(placedBy, field);
   }
 
   /** Gives the positions of the rows in partitions from `liveFrom` on, cut where the spans are. */
@@ -190,8 +188,8 @@ export class AttachedSegment {
     return this.descriptions.read(this.#file, this.reader.work(threads));
   }
 
-  poolKey(span: number, { name, type, attached }: Field): string {
-    return `${this.#poolPrefix}${span}/${attached?.column ?? name}/${type}/${attached?.unit ?? ''}`;
+  poolKey(span: number, field: Field): string {
+    return `${this.#poolPrefix}${span}/${field.type}/${readingOf(field)}`;
   }
 
   /** A column of a span through the pool, which has `column` decoded already unless that is null. */
@@ -288,7 +286,7 @@ class OpenSpan implements OpenRowGroup {
   chunkSize(field: number): ChunkSize | undefined {
     const source = this.#sourceOf(field);
     if (source.kind !== 'column') return undefined;
-    return this.description.file.rowGroups[this.source.span.rowGroup]!.chunks[source.columnIndex];
+    return chunkOf(this.description.file.rowGroups[this.source.span.rowGroup]!, source);
   }
 
   zone(field: number): ZoneMap | null {
@@ -302,8 +300,8 @@ class OpenSpan implements OpenRowGroup {
       case 'column': {
         const indexed = this.#indexedZone(field);
         if (indexed !== null) return indexed;
-        const { rows: rowGroupRows, chunks } = this.description.file.rowGroups[span.rowGroup]!;
-        return zoneOfChunk(source, chunks[source.columnIndex]!, rowGroupRows, rows);
+        const rowGroup = this.description.file.rowGroups[span.rowGroup]!;
+        return zoneOfChunk(source, chunkOf(rowGroup, source), rowGroup.rows, rows);
       }
     }
   }
@@ -394,9 +392,9 @@ class OpenSpan implements OpenRowGroup {
     const { column, change } = source;
     if (column.way !== 'fast' || target.fields[field]!.type !== 'string' || change.conversion !== 'none')
       return null;
-    const { rows, chunks } = this.description.file.rowGroups[span.rowGroup]!;
-    const { uncompressedBytes } = chunks[source.columnIndex]!;
-    const spanBytes = Math.round((uncompressedBytes * this.source.rows) / rows);
+    const rowGroup = this.description.file.rowGroups[span.rowGroup]!;
+    const { uncompressedBytes } = chunkOf(rowGroup, source);
+    const spanBytes = Math.round((uncompressedBytes * this.source.rows) / rowGroup.rows);
     if (spanBytes < streamedBytesMin || !segment.pool.isToStream(keys[field]!, spanBytes)) return null;
     return segment.reader.search(this.#reading(field, source, counters), needles, this.threads);
   }

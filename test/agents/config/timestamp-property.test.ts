@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import { compileTimestamp } from '../../../agents/definition/timestamp.js';
+import { compileTimestamp } from '../../../engine/times/timestamp.js';
 
 const numRuns = caseCount(1500, 200_000);
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { compileTimestamp } from '../../../agents/definition/timestamp.js';
+import { compileTimestamp } from '../../../engine/times/timestamp.js';
 import { describeUnless } from '../../needs.js';
 
 const now = Date.UTC(2026, 10, 21, 12, 0, 0);

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
-import { findZone, type Zone } from '../../../agents/definition/zone.js';
+import { findZone, type Zone } from '../../../engine/times/zone.js';
 import { loadRejected } from '../../../agents/load/load-rejected.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';

@@ -7,7 +7,7 @@ import {
   type GoLayout,
   readByLayout,
 } from './time-layout.js';
-import { LogstrataError } from '../../engine/index.js';
+import { LogstrataError } from '../core/errors.js';
 import { findZone, type Zone } from './zone.js';
 
 const hyphen = 0x2d;

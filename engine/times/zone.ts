@@ -1,4 +1,4 @@
-import { LogstrataError } from '../../engine/index.js';
+import { LogstrataError } from '../core/errors.js';
 
 /**
  * A time zone: converts local (wall) time to an instant. A wall time is given as the milliseconds since the epoch that it

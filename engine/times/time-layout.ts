@@ -1,4 +1,4 @@
-import { LogstrataError } from '../../engine/index.js';
+import { LogstrataError } from '../core/errors.js';
 
 /**
  * A Go time layout (https://pkg.go.dev/time#pkg-constants, "Layout") as steps for `layout-reader.ts`. A layout is the
