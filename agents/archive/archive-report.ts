@@ -35,6 +35,8 @@ export interface ArchiveReport {
   readonly fieldProblems: readonly string[];
   /** Columns that are no fields although the agent's fields are those of its files, and why. */
   readonly leftOut: readonly string[];
+  /** Columns whose names could not be made the names of their fields. */
+  readonly renamed: readonly string[];
 }
 
 /** Number and total size of the files of one format. */
@@ -64,7 +66,7 @@ export async function reportArchive(
   const version = found.table === undefined ? {} : { version: found.table.version };
   const common = { formats: countFormats(files), ...version, keys };
   if (!hasColumns(archive))
-    return { ...common, rows: null, columns: [], problems, fieldProblems: [], leftOut: [] };
+    return { ...common, rows: null, columns: [], problems, fieldProblems: [], leftOut: [], renamed: [] };
   const footers = await new FileFooters(objects, sourcesOf(definition)).read(files, undefined, (read) =>
     onProgress(read, files.length),
   );
@@ -86,10 +88,11 @@ export async function reportArchive(
     columns,
     problems: fieldProblems,
     leftOut,
+    renamed,
   } = archive.infersFields ? inferred : listedColumns(definition, inference.variants());
   const placing = columns.find(({ field }) => field.type === 'time')?.field;
   if (placing !== undefined) problems.push(...placingProblems(placing, read, archive.mode, keys));
-  return { ...common, rows, columns, problems, fieldProblems, leftOut };
+  return { ...common, rows, columns, problems, fieldProblems, leftOut, renamed };
 }
 
 /** The columns that an agent's file names, as far as they are known before the files are read. */
@@ -149,7 +152,7 @@ function listedColumns(
     if (other !== undefined) problems.push(wrongUnit(shown, other));
     return { field: shown, variants: found ?? [] };
   });
-  return { columns, problems, leftOut: [] };
+  return { columns, problems, leftOut: [], renamed: [] };
 }
 
 function misfit({ name, type }: InferredField, unfit: ColumnVariant, all: readonly ColumnVariant[]): string {
@@ -204,7 +207,7 @@ export async function completedDefinition(
   const placing = known?.find(({ type }) => type === 'time');
   if (known !== undefined && [undefined, placing?.name, placing?.source].includes(archive.time))
     return { ...definition, fields: known, schema: schemaOf(known, true) };
-  const { columns, fieldProblems, leftOut, problems } = await reportArchive(
+  const { columns, fieldProblems, leftOut, renamed, problems } = await reportArchive(
     definition,
     archive,
     dataFolder,
@@ -218,7 +221,7 @@ export async function completedDefinition(
   }
   if (why.length > 0)
     throw new ConfigError(why.map((message) => ({ file: path, ...archive.place, message })));
-  const notes = [...definition.notes, ...leftOut.slice(0, notesMax)];
+  const notes = [...definition.notes, ...[...leftOut, ...renamed].slice(0, notesMax)];
   const fields = columns.map(({ field }) => field);
   return { ...withFields(definition, fields), notes };
 }

@@ -1,4 +1,3 @@
-import { compileTimestamp, type TimestampReader } from '../../engine/times/timestamp.js';
 import {
   innerColumn,
   isLogstrataError,

@@ -57,6 +57,8 @@ export interface InferredFields {
   readonly problems: readonly string[];
   /** Columns that are no fields, and why. */
   readonly leftOut: readonly string[];
+  /** Columns whose names give no name of a field, and what their fields are called. */
+  readonly renamed: readonly string[];
 }
 
 /** Limit on distinct columns, to bound the memory where all files have different ones. Long before it, the number of fields is an error. */
@@ -214,9 +216,12 @@ export class FieldInference {
     const at = placing === undefined ? -1 : columns.indexOf(placing);
     const known = found.filter(({ name }) => name !== undefined).length;
     if (at >= known) columns.splice(known, 0, ...columns.splice(at, 1));
+    const renamed = columns.flatMap(({ field: { name, column } }, i) =>
+      i < known || fieldNameOf(column) !== '' ? [] : renamedTo(column, name),
+    );
     const rest = columns.splice(fieldsMax).map(({ field }) => JSON.stringify(field.column));
     if (rest.length > 0) this.leftOut.add(tooMany(rest));
-    return { columns, problems: [...this.problems], leftOut: [...this.leftOut] };
+    return { columns, problems: [...this.problems], leftOut: [...this.leftOut], renamed };
   }
 
   /**
@@ -320,6 +325,10 @@ export function isNumber(type: FieldType): boolean {
   return type === 'int' || type === 'float';
 }
 
+function renamedTo(column: string, name: string): string {
+  return `the name of the column ${JSON.stringify(column)} has none of a to z and 0 to 9, so its field is called ${name}`;
+}
+
 function tooMany(columns: readonly string[]): string {
   const more = columns.length > namedMax ? ` and ${columns.length - namedMax} more` : '';
   const named = columns.slice(0, namedMax).join(', ');
@@ -395,10 +404,12 @@ export class FieldGrowth {
   private grow(file: FoundFile, footer: Footer): string | undefined {
     const inference = new FieldInference(this.fields);
     inference.add(file, footer);
-    const { columns, problems, leftOut } = inference.finish(undefined);
+    const { columns, problems, leftOut, renamed } = inference.finish(undefined);
     if (problems[0] !== undefined) return problems[0];
-    for (const message of leftOut) if (!this.leftOut.has(message)) this.onLeftOut(message);
-    leftOut.forEach((message) => this.leftOut.add(message));
+    for (const message of [...leftOut, ...renamed]) {
+      if (!this.leftOut.has(message)) this.onLeftOut(message);
+      this.leftOut.add(message);
+    }
     const found = new Map(columns.map(({ field }) => [field.name, field]));
     const known = this.fields.map((field) => ({ ...field, type: found.get(field.name)?.type ?? field.type }));
     for (const { name } of known) found.delete(name);

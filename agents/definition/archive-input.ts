@@ -36,6 +36,11 @@ const endings: ReadonlyMap<string, ArchiveGlob['format']> = new Map([
   ['ipc', 'arrow'],
 ]);
 
+/** The format of files whose names end like this; undefined where the ending does not tell. */
+export function formatOfName(name: string): ArchiveGlob['format'] | undefined {
+  return endings.get(/\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '');
+}
+
 /** Result of reading the `archive` section. */
 export interface ReadArchiveInput {
   readonly input: ArchiveInput;
@@ -182,7 +187,7 @@ function readFormats(
     if (format === 'parquet' || format === 'arrow') return [{ glob, format }];
     if (tableFormats.some((known) => known === format)) return [{ glob, format: 'parquet' }];
     if (format !== 'by ending') return [{ glob, format: 'lines' }];
-    const ending = endings.get(/\.([a-z]+)$/i.exec(glob)?.[1]?.toLowerCase() ?? '');
+    const ending = formatOfName(glob);
     if (ending !== undefined) return [{ glob, format: ending }];
     if (hasLines) return [{ glob, format: 'lines' }];
     section.missing(

@@ -16,7 +16,7 @@ export type ArrowType =
   /** Text or bytes, with offsets of `bits` bits. */
   | { readonly kind: 'bytes'; readonly isText: boolean; readonly bits: number }
   | { readonly kind: 'bytes view'; readonly isText: boolean }
-  | { readonly kind: 'fixed bytes'; readonly width: number }
+  | { readonly kind: 'fixed bytes'; readonly width: number; readonly isUuid?: true }
   /** Days in 32 bits, or milliseconds in 64. */
   | { readonly kind: 'date'; readonly bits: number }
   | { readonly kind: 'time of day'; readonly bits: number; readonly perSecond: number }
@@ -45,7 +45,7 @@ export function readArrowSchema(schema: FlatTable): ArrowField[] {
   const read = (table: FlatTable, depth: number): ArrowField => {
     if (++fields > foreignColumnsMax) table.fail(`more than ${foreignColumnsMax} fields`);
     if (depth > jsonDepthMax) table.fail(`fields are nested more than ${jsonDepthMax} deep`);
-    const type = readType(table);
+    const type = withMeaning(readType(table), table);
     const children = table.tables(5).map((child) => read(child, depth + 1));
     checkChildren(table, type, children);
     const encoding = table.table(4);
@@ -135,6 +135,15 @@ function readType(field: FlatTable): ArrowType {
   }
 }
 
+/** A type with the meaning that an extension gives to it (https://arrow.apache.org/docs/format/CanonicalExtensions.html). */
+function withMeaning(type: ArrowType, field: FlatTable): ArrowType {
+  if (type.kind !== 'fixed bytes' || type.width !== 16) return type;
+  const isUuid = field
+    .tables(6)
+    .some((pair) => pair.text(0) === 'ARROW:extension:name' && pair.text(1) === 'arrow.uuid');
+  return isUuid ? { ...type, isUuid } : type;
+}
+
 function sizeOf(type: FlatTable): number {
   const size = type.int(0, 0);
   return size < 0 ? type.fail(`the length ${size} is not valid`) : size;
@@ -192,10 +201,11 @@ export function arrowColumnOf(field: ArrowField): ForeignColumn {
 /** What values of a type mean. */
 export function storedTypeOf(type: ArrowType): StoredType {
   switch (type.kind) {
+    case 'fixed bytes':
+      return { kind: type.isUuid === true ? 'UUID' : 'binary' };
     case 'bytes':
     case 'bytes view':
-    case 'fixed bytes':
-      return { kind: 'bytes' };
+      return { kind: type.isText ? 'bytes' : 'binary' };
     case 'null':
     case 'boolean':
     case 'int':
@@ -226,7 +236,7 @@ function typeText(type: ArrowType): string {
     case 'bytes view':
       return `${type.isText ? 'utf8' : 'binary'} view`;
     case 'fixed bytes':
-      return `binary(${type.width})`;
+      return type.isUuid === true ? 'uuid' : `binary(${type.width})`;
     case 'date':
       return `date${type.bits}`;
     case 'timestamp':

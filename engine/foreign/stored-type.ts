@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { FormatError } from '../parquet/format.js';
 import type { FieldType } from '../core/schema.js';
 import {
@@ -5,6 +6,7 @@ import {
   dateText,
   decimalText,
   geometryJson,
+  hexText,
   intervalText,
   numberJson,
   timeOfDayText,
@@ -14,7 +16,7 @@ import {
 
 /** What stored values mean, in terms that Parquet and Arrow share. Plain data that is sent to threads. */
 export type StoredType =
-  | { readonly kind: 'null' | 'boolean' | 'bytes' | 'UUID' | 'interval' | 'geometry' | 'nested' }
+  | { readonly kind: 'null' | 'boolean' | 'bytes' | 'binary' | 'UUID' | 'interval' | 'geometry' | 'nested' }
   | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
   | { readonly kind: 'float'; readonly bits: number }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
@@ -86,6 +88,7 @@ export function fieldOf(stored: StoredType): StoredField {
     case 'null':
     case 'bytes':
       return { type: 'string', values: { kind: 'bytes' } };
+    case 'binary':
     case 'UUID':
     case 'interval':
     case 'time of day':
@@ -122,6 +125,8 @@ export function formatOf(stored: StoredType): ValueFormat {
       return ofInteger((ticks) => intervalText(0n, 0n, ticks, BigInt(stored.perSecond)));
     case 'bytes':
       return ofBytes(bytesText);
+    case 'binary':
+      return ofBytes((bytes) => (isUtf8(bytes) ? bytesText : hexText)(bytes));
     case 'UUID':
       return ofBytes(uuidText);
     case 'interval':

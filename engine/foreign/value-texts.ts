@@ -84,9 +84,14 @@ export function intervalText(months: bigint, days: bigint, ticks: bigint, perSec
   return time === '' ? `P${date}` : `P${date}T${time}`;
 }
 
+/** The hexadecimal digits of bytes. */
+export function hexText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex');
+}
+
 /** Text of a UUID's 16 bytes: `01234567-89ab-cdef-0123-456789abcdef`. */
 export function uuidText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes).toString('hex');
+  const hex = hexText(bytes);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 

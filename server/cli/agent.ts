@@ -1,13 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { formatProblem } from '../../agents/definition/config-error.js';
-import {
-  lineFormatOf,
-  shownFolder,
-  type AgentDefinition,
-  type TableFormat,
-} from '../../agents/definition/definition.js';
-import { yamlText } from '../../agents/definition/yaml.js';
+import { lineFormatOf, shownFolder, type AgentDefinition } from '../../agents/definition/definition.js';
 import { lacksZone } from '../../engine/times/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { pathOf } from '../../agents/recognise/log-path.js';
@@ -17,6 +11,7 @@ import type { Trial } from '../../agents/recognise/trial.js';
 import { shellPath } from '../../agents/sources/paths.js';
 import { fileSystemError, isAgentName, LogstrataError } from '../../engine/index.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
+import { newArchive, type NewArchive } from './new-archive.js';
 import { noAgents, readAgentsFolder, readSettings, type GlobalFlags, type Settings } from './options.js';
 import {
   cutEndToWidth,
@@ -67,8 +62,8 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
     const message = `${known} already exists. Use --force to replace it, or --print to see what would be written`;
     throw new LogstrataError('exists', message);
   }
-  const table = log.length === 1 ? tableIn(log[0]!) : undefined;
-  if (table !== undefined) return newTableAgent(flags, name, known ?? path, table);
+  const columnar = await newArchive(name, path, log, settings);
+  if (columnar !== undefined) return writeArchive(flags, name, known ?? path, columnar);
   const files = await expandFiles(log);
   const globs = log.filter((each) => !existsSync(each));
   const trial = await recogniseFiles(name, path, pathOf(files, globs), files, settings);
@@ -88,40 +83,27 @@ export async function newAgent(flags: NewFlags, name: string, logs: readonly str
   return trial.records > 0 ? exitDone : exitFailed;
 }
 
-/** The table whose folder is named; undefined where it is none. */
-function tableIn(folder: string): { readonly root: string; readonly format: TableFormat } | undefined {
-  const root = resolve(folder);
-  if (existsSync(join(root, '_delta_log'))) return { root, format: 'delta' };
-  const metadata = join(root, 'metadata');
-  const isIceberg =
-    existsSync(metadata) && readdirSync(metadata).some((name) => name.includes('.metadata.json'));
-  return isIceberg ? { root, format: 'iceberg' } : undefined;
-}
-
-/** Writes the file of an agent that answers from a table. Its fields are the columns of the table. */
-async function newTableAgent(
+/** Writes the file of an agent for Parquet or Arrow files, or for a table. */
+async function writeArchive(
   { print }: NewFlags,
   name: string,
   path: string,
-  { root, format }: NonNullable<ReturnType<typeof tableIn>>,
+  { yaml, lines, problems }: NewArchive,
 ): Promise<number> {
-  const text = `archive: { path: ${yamlText(root)}, format: ${format} }\n`;
   if (print === true) {
-    await writeRecords(Buffer.from(text));
+    await writeRecords(Buffer.from(yaml));
+    [...lines, ...problems].forEach(tell);
     return exitDone;
   }
-  write(path, text);
-  await printLines([
-    `${root}: a table (${format})`,
-    '',
-    `wrote ${path}`,
-    '',
-    'Next:',
-    '  # show the version of the table, its files and columns',
-    `  logstrata check ${name}`,
-    '  # answer queries, and take each new version of the table',
-    '  logstrata serve',
-  ]);
+  write(path, yaml);
+  const next = [
+    '# attach and index the files',
+    `logstrata index ${name}`,
+    '# answer queries',
+    'logstrata serve',
+  ];
+  await printLines([...lines, '', `wrote ${path}`, '', 'Next:', ...next.map((line) => `  ${line}`)]);
+  problems.forEach(tell);
   return exitDone;
 }
 

@@ -4,6 +4,7 @@ import {
   fieldsYaml,
   isNumber,
   timesIn,
+  withFields,
   type InferredColumn,
   type InferredField,
 } from '../../agents/archive/inferred-fields.js';
@@ -213,6 +214,12 @@ function describeAgent(checked: CheckedAgent): string[] {
 function agentForJson({ agent, outlook, archive, path }: CheckedAgent): object {
   return {
     ...agent,
+    ...(archive !== undefined && !('code' in archive) && agent.archive?.infersFields === true
+      ? withFields(
+          agent,
+          archive.columns.map(({ field }) => field),
+        )
+      : {}),
     ...(path === undefined ? {} : { pathReport: path }),
     ...(outlook !== undefined && 'kept' in outlook ? { retentionOutlook: outlook } : {}),
     ...(archive === undefined || 'code' in archive ? {} : { archiveReport: archive }),
@@ -325,6 +332,7 @@ export function describeArchiveReport(agent: AgentDefinition, report: ArchiveRep
   return linesOf(
     `archive: ${counts.length === 0 ? 'no file found' : `${counts.join('; ')}${rowCount}`}`,
     version !== undefined && `the table is at ${version}`,
+    report.renamed.map((message) => `note: ${message}`),
     keys.length > 0 && `folder names give the fields ${keys.join(', ')}`,
     columns.length > 0 && [...describePlacing(columns), ...columnTable(columns)],
     agent.archive?.infersFields === true &&
@@ -351,7 +359,7 @@ function describePlacing(columns: readonly InferredColumn[]): string[] {
 }
 
 /** The columns of numbers and texts that seem to be times, as fields. */
-function likelyTimes(columns: readonly InferredColumn[]): InferredField[] {
+export function likelyTimes(columns: readonly InferredColumn[]): InferredField[] {
   return columns.flatMap(({ field, variants }) => {
     const { unit, format } = timesIn(variants);
     return unit === undefined && format === undefined ? [] : [{ ...field, type: 'time', unit, format }];
