@@ -169,9 +169,9 @@ export interface DecodedSpan {
 }
 
 /**
- * Whether two `footerHash`es are of the same file. The hash of a Parquet footer that has no bounds is followed by `+` and a hash
- * of some of the values, because many files may have such a footer. Earlier versions did without, so it is compared where both
- * have it.
+ * Whether two `footerHash`es are of the same file. The hash of a Parquet footer is followed by `+` and a hash of some of the
+ * values, because many files may have equal footers; of an object only where it has no bounds. Earlier versions did without, so it
+ * is compared where both have it.
  */
 export function isSameFooter(a: string, b: string): boolean {
   return a === b || a.startsWith(`${b}+`) || b.startsWith(`${a}+`);

@@ -22,8 +22,8 @@ const encryptedMagic = 'PARE';
 /** Size of the magic numbers at both ends and of the footer's length. */
 const fileBytesMin = magic.length + tailBytes;
 
-/** Of a file whose footer has no bounds, the number of column chunks that identify it, and of bytes at both ends of each. */
-const sampledChunksMax = 64;
+/** Number of column chunks that identify a file besides its footer, which may have the bounds of other values, or none; and of bytes at both ends of each. */
+const sampledChunksMax = { bounded: 16, unbounded: 64 };
 const sampledBytes = 256;
 
 /** Limits on the number of Thrift values: in the footer outside its lists of columns and row groups, and per column of a row group. */
@@ -39,16 +39,19 @@ export async function readParquetFile(place: ForeignPlace): Promise<ForeignFile>
     const { footer, footerAt } = await findFooter(source);
     const file = withOffset(footerAt, () => describeFooter(footer, footerAt));
     const chunks = file.rowGroups.flatMap(({ chunks }) => chunks);
-    if (chunks.some(({ min, max }) => min !== null && max !== null && min.value !== max.value)) return file;
-    const sample = contentHash(await sampleOf(chunks, source));
+    const isBounded = chunks.some(({ min, max }) => min !== null && max !== null && min.value !== max.value);
+    // An object's ETag tells other values, and each sample of it would be a request.
+    if (isBounded && place.copy !== undefined) return file;
+    const sampled = chunks.slice(0, sampledChunksMax[isBounded ? 'bounded' : 'unbounded']);
+    const sample = contentHash(await sampleOf(sampled, source));
     return { ...file, footerHash: `${file.footerHash}+${sample}` };
   });
 }
 
-/** The first and last bytes of the first column chunks: a footer without bounds does not depend on the values. */
+/** The first and last bytes of column chunks: footers may be equal where values are not. */
 async function sampleOf(chunks: readonly ForeignChunk[], source: ForeignSource): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
-  for (const { offset, bytes } of chunks.slice(0, sampledChunksMax)) {
+  for (const { offset, bytes } of chunks) {
     const length = Math.min(bytes, sampledBytes);
     parts.push(await source.read(offset, length), await source.read(offset + bytes - length, length));
   }

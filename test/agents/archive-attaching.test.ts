@@ -125,6 +125,57 @@ describe('files whose footers are equal', () => {
     expect(await records()).toBe(before);
     await archive.close();
   });
+
+  it.each(['fail', 'replace'])(
+    'are told apart by their values where one replaces the other, also with equal bounds (%s)',
+    async (changed) => {
+      const folder = mkdtempSync(join(tmpdir(), 'logstrata-attaching-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const agentFile = `archive: { path: '*.parquet', changed: ${changed} }\nfields: [{ name: time, type: time, unit: ms }, { name: n, type: int }]\n`;
+      const definition = parseAgentFile(agentFile, join(folder, 'web.yaml'));
+      const path = join(folder, '1.parquet');
+      const write = async (from: number): Promise<void> => {
+        const inner = Array.from({ length: 38 }, (_, i) => from + i);
+        const rows = [0, ...inner, 9999].map((n, i) => [BigInt(day + i), BigInt(n)]);
+        await writeParquet(path, definition.schema, rows, {
+          rowGroupRows: 40,
+          pageBytes: 10_000,
+          isUncompressed: true,
+        });
+      };
+      await write(1000);
+      const { length } = readFileSync(path);
+      const archive = await openOn(new MemoryDirectory(), () => day + 1e9);
+      const store = await archive.agent('web', definition.schema);
+      const attaching = new ArchiveAttaching({
+        definition,
+        archive: definition.archive!,
+        store,
+        dataFolder: undefined,
+        log: { info: () => {}, warn: () => {}, error: () => {} },
+        now: () => day + 1e9,
+        redefine: () => Promise.resolve(),
+      });
+      const { signal } = new AbortController();
+      await attaching.round(signal);
+      await store.indexAttached({});
+      await write(5000);
+      utimesSync(path, 1_700_000_000, 1_700_000_000);
+      expect(readFileSync(path)).toHaveLength(length);
+      const { moved, problems } = await attaching.round(signal);
+      expect(moved).toBe(0);
+      if (changed === 'fail') {
+        expect(problems.map(({ message }) => message)).toEqual([
+          expect.stringContaining('is not the file that was attached'),
+        ]);
+        await expect(answer(store)).rejects.toThrow('has changed since it was attached');
+      } else {
+        const predicates = [{ kind: 'int', field: 1, op: 'eq', value: 5001n } as const];
+        expect(JSON.parse(await answer(store, { predicates }))).toMatchObject({ n: 5001 });
+      }
+      await archive.close();
+    },
+  );
 });
 
 /** Inverts the bytes before a text in a file, or inverts them back, without a change of the modification time. */

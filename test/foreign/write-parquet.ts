@@ -11,6 +11,8 @@ export interface ParquetShape {
   readonly pageBytes: number;
   /** Without statistics and compression, so that the footer does not depend on the values. */
   readonly isPlain?: boolean;
+  /** Without compression, so that the places of pages do not depend on the values. */
+  readonly isUncompressed?: boolean;
   /** Whether pages are compressed with Brotli, which our own kernels do not decompress. */
   readonly isBrotli?: boolean;
 }
@@ -27,7 +29,7 @@ const storedTypes = {
 export function parquetBytes(
   { fields }: Schema,
   rows: readonly (readonly Value[])[],
-  { rowGroupRows, pageBytes, isPlain = false, isBrotli = false }: ParquetShape,
+  { rowGroupRows, pageBytes, isPlain = false, isUncompressed = false, isBrotli = false }: ParquetShape,
 ): Uint8Array {
   const columnData = fields.map(({ name, type, attached }, field) => ({
     name: attached?.column ?? name,
@@ -46,6 +48,7 @@ export function parquetBytes(
             compressors: { BROTLI: (input: Uint8Array) => brotliCompressSync(input) },
           }
         : {}),
+      ...(isUncompressed ? { codec: 'UNCOMPRESSED' as const } : {}),
       ...(isPlain ? { statistics: false, codec: 'UNCOMPRESSED' as const } : {}),
     }),
   );
