@@ -18,6 +18,7 @@ import {
 import {
   asObject,
   countField,
+  flagField,
   objectsField,
   parseJsonObject,
   textField,
@@ -27,7 +28,7 @@ import {
 import { DamageError } from '../core/errors.js';
 import type { Schema } from '../core/schema.js';
 import type { AgentStore } from '../archive/agent-store.js';
-import type { SnapshotRuns } from '../store/reading/snapshot.js';
+import type { SnapshotRun, SnapshotRuns } from '../store/reading/snapshot.js';
 
 /** A unit in the far tier: the live rows of one attempt. */
 export interface BorderUnit {
@@ -61,10 +62,12 @@ export interface Border {
   readonly near: readonly OrdinalRun[];
   /** Estimated bytes of a near record; 0 when there is nothing to estimate it from. */
   readonly nearRowBytes: number;
+  /** Whether some positions of `near` have rows that are not answered, so that they can't be counted by their number. */
+  readonly nearHides: boolean;
 }
 
 /** Version of the JSON format. It is raised by each change that an older program would misread. */
-const borderVersion = 1;
+const borderVersion = 2;
 
 /** A hash of the fields' names, types and order. */
 export function schemaTag({ fields }: Schema): string {
@@ -74,14 +77,14 @@ export function schemaTag({ fields }: Schema): string {
 
 /** Encodes a border as JSON. `known` is the tag of the units that the reader has; units with this tag are left out. */
 export function encodeBorder(border: Border, known: string | null): string {
-  const { agent, manifest, schema, far, near, nearRowBytes } = border;
+  const { agent, manifest, schema, far, near, nearRowBytes, nearHides } = border;
   const runs = near.map((run) => ({ ...run, firstRow: 0 }));
   return JSON.stringify({
     version: borderVersion,
     agent,
     manifest,
     schema,
-    near: { runs: flatRuns(runs), rowBytes: nearRowBytes },
+    near: { runs: flatRuns(runs), rowBytes: nearRowBytes, hides: nearHides },
     tag: far.tag,
     ...(far.tag === known
       ? {}
@@ -111,6 +114,7 @@ export function decodeBorder(text: string, known: BorderUnits | null): Border {
     far: readUnits(object, known),
     near: ascending(readRuns(near)),
     nearRowBytes: countField(near, 'rowBytes'),
+    nearHides: flagField(near, 'hides'),
   };
 }
 
@@ -153,13 +157,15 @@ export async function borderOf(store: AgentStore): Promise<Border> {
   const snapshot = state.snapshot();
   try {
     const { agent, schema, manifest } = state;
+    const near = nearOf(snapshot.runs, manifest);
     return {
       agent,
       manifest: manifest?.number ?? 0,
       schema,
       far: manifest === undefined ? nothingFar : unitsOf(manifest),
-      near: nearOf(snapshot.runs, manifest),
+      near: joined(near),
       nearRowBytes: manifest === undefined ? 0 : rowBytesOf(manifest),
+      nearHides: near.some(({ rowGroup }) => rowGroup.hides === true),
     };
   } finally {
     snapshot.release();
@@ -194,20 +200,24 @@ function unitsOf(manifest: Manifest): BorderUnits {
   return far;
 }
 
-/** Positions of the records that have no copy in the far tier, with adjacent runs joined. */
-function nearOf(runs: SnapshotRuns, manifest: Manifest | undefined): OrdinalRun[] {
+/** The runs of records that have no copy in the far tier. */
+function nearOf(runs: SnapshotRuns, manifest: Manifest | undefined): SnapshotRun[] {
   const shipped = new Set(
     (manifest?.segments ?? []).flatMap(({ file, far }) => (far === undefined ? [] : [file])),
   );
-  const near: OrdinalRun[] = [];
-  for (const { rowGroup, partition, firstOrdinal, rows } of runs) {
-    if (shipped.has(rowGroup.file)) continue;
-    const last = near.at(-1);
+  return [...runs].filter(({ rowGroup }) => !shipped.has(rowGroup.file));
+}
+
+/** The positions of runs, with adjacent ones joined. */
+function joined(runs: readonly SnapshotRun[]): OrdinalRun[] {
+  const positions: OrdinalRun[] = [];
+  for (const { partition, firstOrdinal, rows } of runs) {
+    const last = positions.at(-1);
     if (last?.partition === partition && last.firstOrdinal + last.rows === firstOrdinal)
-      near[near.length - 1] = { ...last, rows: last.rows + rows };
-    else near.push({ partition, firstOrdinal, rows });
+      positions[positions.length - 1] = { ...last, rows: last.rows + rows };
+    else positions.push({ partition, firstOrdinal, rows });
   }
-  return near;
+  return positions;
 }
 
 function rowBytesOf({ segments }: Manifest): number {

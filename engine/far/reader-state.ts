@@ -129,7 +129,11 @@ export class ReaderState {
     this.changes.tell();
   }
 
-  #runsOf({ far, near, nearRowBytes }: Border, schema: Schema, tag: string): readonly SnapshotRun[] {
+  #runsOf(
+    { far, near, nearRowBytes, nearHides }: Border,
+    schema: Schema,
+    tag: string,
+  ): readonly SnapshotRun[] {
     const { agent } = this;
     const runs: SnapshotRun[] = [];
     const storedOf = new Map(far.schemas.map(({ version, schema }) => [version, schema]));
@@ -151,7 +155,7 @@ export class ReaderState {
         all.push(runs[next++]!);
         rowGroup = null;
       }
-      rowGroup ??= this.#nearGroup(stretch++, schema, tag, nearRowBytes);
+      rowGroup ??= this.#nearGroup(stretch++, schema, tag, nearRowBytes, nearHides);
       all.push({ ...run, firstRow: 0, rowGroup });
     }
     for (; next < runs.length; next++) all.push(runs[next]!);
@@ -162,7 +166,7 @@ export class ReaderState {
    * A row group for one stretch: near records with no record of the far tier between them. A request for a range of the stretch
    * can only return these records and newer ones, even if the writer has shipped some of them to the far tier since.
    */
-  #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number): RowGroup {
+  #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number, hides: boolean): RowGroup {
     const { agent } = this;
     const rows: NearRows = {
       agent,
@@ -174,7 +178,7 @@ export class ReaderState {
       lacking: () =>
         this.#outdated(`the writer no longer has all records of agent ${agent} that it had before`),
     };
-    return remoteRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows);
+    return remoteRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows, hides);
   }
 
   async #askRows(question: SourceQuestion, tag: string, signal: AbortSignal | undefined): Promise<FarAnswer> {
