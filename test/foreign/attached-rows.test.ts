@@ -266,7 +266,8 @@ describe('the index of an attached file', () => {
     await store.indexAttached();
     const { mtimeMs } = (await store.attachedFiles())[0]!;
     const bytes = await readFile(path);
-    const at = bytes.indexOf(String(rows[3999]![3]));
+    // The first and last values of a column identify the file.
+    const at = bytes.indexOf(String(rows[2000]![3]));
     expect(at).toBeGreaterThan(0);
     bytes[at]! ^= 1;
     await writeFile(path, bytes);
