@@ -176,15 +176,15 @@ describe('problems', () => {
     ],
     [
       `${message}archive: { path: '/a/*.log' }`,
-      '2:10: format is missing: parquet, arrow, plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c; names that end with .parquet, .arrow, .arrows, .feather or .ipc need no format',
+      '2:10: format is missing: parquet, arrow, delta, iceberg, plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c; names that end with .parquet, .arrow, .arrows, .feather or .ipc need no format',
     ],
     [
       `archive: { path: /a, format: parqet }`,
-      ':30: format must be parquet, arrow, plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c, not "parqet" (did you mean',
+      ':30: format must be parquet, arrow, delta, iceberg, plain, json, logfmt, otlp, docker, cri, csv, tsv or w3c, not "parqet" (did you mean',
     ],
     [
       `archive: { path: /a.parquet, colour: red }`,
-      ':30: unknown key "colour": archive has path, format, mode',
+      ':30: unknown key "colour": archive has path, format, version, snapshot, mode',
     ],
     [
       `${message}archive: { path: [/a.parquet, /b.log], format: }\nfile: { path: /l/x, format: json }`,
