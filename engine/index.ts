@@ -157,6 +157,7 @@ export type { LostLoad, Restorable } from './store/manifest/coverage.js';
 export { samePolicy } from './store/manifest/retention-policy.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-policy.js';
 export type { OverCount, Retention, Taken } from './store/manifest/retention-policy.js';
+export { encodeDeleted, type DeletedRows, type RowRanges } from './store/attached/deleted-rows.js';
 export type { AttachedFile, MovedFile, RemadeFile } from './store/attached/attached-list.js';
 
 // Readers on other machines.

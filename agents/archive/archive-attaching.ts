@@ -131,10 +131,10 @@ export class ArchiveAttaching extends ArchiveTask {
     this.version = found.table?.version ?? null;
     if (found.table !== undefined && isHalfReadable(known, found, discovery, ready)) {
       const [{ glob: path }, { version }] = [archive.globs[0]!, found.table];
-      const message = `${version} of the table ${path} is not answered yet: it removes files, and not all that it adds can be read`;
+      const message = `${version} of the table ${path} is not answered yet: it removes files or rows, and not all that it has can be read`;
       wrong.push({ path, message });
       ready = [];
-      discovery = { ...discovery, removes: [] };
+      discovery = { ...discovery, moves: [], remakes: [], removes: [] };
     }
     this.hasFound(found.files, ready.length, discovery.waits.length);
     if (ready.length > 0)
@@ -184,7 +184,7 @@ export class ArchiveAttaching extends ArchiveTask {
       ...ready.filter(({ path }) => !replaced.has(path)),
     ];
     // A table's next version has the same rows in other files, so it is one commit, or none.
-    const isWhole = archive.table !== undefined && removes.length > 0;
+    const isWhole = archive.table !== undefined && removes.length + remakes.length > 0;
     const batches = batchesOf(order, isWhole ? order.length : replaced.size);
     if (batches.length === 0 && moves.length + remakes.length + removes.length > 0) batches.push([]);
     let attached = 0;
@@ -209,7 +209,8 @@ export class ArchiveAttaching extends ArchiveTask {
       );
       filesRead += batch.length;
       attached += result.attached.length;
-      for (const { rowGroupRows } of result.attached) for (const count of rowGroupRows) rows += count;
+      for (const { rowGroupRows, deleted } of result.attached)
+        rows += rowGroupRows.reduce((sum, count) => sum + count, -(deleted?.rows ?? 0));
       for (const { path, error } of result.problems) this.fail(path, batch, error.message, wrong);
       this.filesLeft -= batch.length;
       if (this.filesLeft > 0 && this.mayTell) this.tell('attaching archive files', { left: this.filesLeft });
@@ -265,17 +266,19 @@ export class ArchiveAttaching extends ArchiveTask {
   }
 }
 
-/** Whether a version of a table removes files, but not all files that it has can be attached. */
+/** Whether a version of a table removes files or rows, but not all files that it has can be read. */
 function isHalfReadable(
   known: readonly KnownFile[],
   { problems }: FoundFiles,
-  discovery: Discovery,
+  { adds, remakes, removes, waits, problems: unread }: Discovery,
   ready: readonly FoundFile[],
 ): boolean {
+  // Attached files that are gone are named, and answered by nothing.
   const paths = new Set(known.map(({ path }) => path));
-  const unread = [...problems, ...discovery.problems].filter(({ path }) => !paths.has(path));
-  const left = unread.length + discovery.waits.length + discovery.adds.length - ready.length;
-  return discovery.removes.length > 0 && left > 0;
+  const gone = problems.filter(({ path }) => !paths.has(path));
+  const unchanged = unread.filter(({ path }) => paths.has(path));
+  const left = gone.length + unread.length + waits.length + adds.length - ready.length;
+  return removes.length + remakes.length + unchanged.length > 0 && left > 0;
 }
 
 /** Splits files into groups that are attached together; the first group has at least `firstMin` files. */

@@ -81,7 +81,7 @@ export async function reportArchive(
     }
     inference.add(file, footer);
     read.push([file.path, footer]);
-    rows += footer.rows;
+    rows += footer.rows - (footer.deleted?.rows ?? 0);
   }
   const inferred = inference.finish(archive.infersFields ? archive.time : undefined);
   const {

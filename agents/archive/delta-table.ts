@@ -1,7 +1,8 @@
-import { isLogstrataError, LogstrataError } from '../../engine/index.js';
+import { isLogstrataError, LogstrataError, type RowRanges } from '../../engine/index.js';
 import { fieldTypeOf } from './column-facts.js';
+import { damagedAt, decodeZ85, readStoredVector, readVector } from './deletion-vector.js';
 import { TableSchema, type TableColumn } from './table-schema.js';
-import type { Table, TableFile, TableState } from './table.js';
+import type { Table, TableDeletes, TableFile, TableState } from './table.js';
 import type { TableFolder } from './table-folder.js';
 
 const logFolder = '_delta_log';
@@ -12,6 +13,7 @@ const checkpointPattern = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-
 /** The features of the protocol that a reader has to know, and that are known here. */
 const knownFeatures = new Set([
   'columnMapping',
+  'deletionVectors',
   'timestampNtz',
   'typeWidening',
   'typeWidening-preview',
@@ -169,14 +171,21 @@ export class DeltaTable implements Table {
   private apply({ adds, removes, metaData, protocol }: Actions, isRewritten: boolean): void {
     if (protocol !== undefined) this.require(protocol);
     if (metaData !== undefined) this.schema = schemaOf(metaData);
-    for (const { path } of removes) this.files.delete(this.pathOf(path));
+    const before = new Map<string, TableFile | undefined>();
+    for (const { path: named } of removes) {
+      const path = this.pathOf(named);
+      before.set(path, this.files.get(path));
+      this.files.delete(path);
+    }
     for (const { path: named, partitionValues, deletionVector } of adds) {
       const path = this.pathOf(named);
-      if (deletionVector !== undefined && deletionVector !== null)
-        throw this.unsupported('has deletion vectors');
       const values = (partitionValues ?? {}) as Record<string, string | null>;
-      // A file that is added again, with other statistics, is the same.
-      this.files.set(path, { path, values, isRewritten: this.files.get(path)?.isRewritten ?? isRewritten });
+      // A file that is added again, with other statistics or deleted rows, is the same.
+      const known = this.files.get(path) ?? before.get(path);
+      const deletes = this.deletesOf(deletionVector as Json | null | undefined);
+      const stamp = known?.stamp === undefined ? {} : { stamp: known.stamp };
+      const own = { path, values, deletes, isRewritten: known?.isRewritten ?? isRewritten, ...stamp };
+      this.files.set(path, own);
       if (this.files.size > this.filesMax) throw this.broken(`has more than ${this.filesMax} files`);
     }
   }
@@ -184,6 +193,25 @@ export class DeltaTable implements Table {
   private pathOf(named: unknown): string {
     const text = textOf(named, 'the path of a file');
     return this.folder.place(decodeURIComponent(text));
+  }
+
+  /** The deleted rows that the descriptor of a deletion vector means. */
+  private deletesOf(descriptor: Json | null | undefined): TableDeletes | undefined {
+    if (descriptor === undefined || descriptor === null) return undefined;
+    const { storageType, pathOrInlineDv, offset, sizeInBytes } = descriptor;
+    const named = textOf(pathOrInlineDv, 'a deletion vector');
+    const id = `${String(storageType)}${named}${offset === undefined || offset === null ? '' : `@${Number(offset)}`}`;
+    const length = Number(sizeInBytes);
+    if (storageType === 'i') {
+      const bytes = (): Uint8Array => decodeZ85(named).subarray(0, length);
+      return { id, read: async () => damagedAt(this.folder.root, () => readVector(bytes())) };
+    }
+    const path = this.folder.place(storageType === 'u' ? vectorName(named) : decodeURIComponent(named));
+    const read = async (): Promise<RowRanges> => {
+      const bytes = await this.folder.read(path, Number(offset ?? 1), length + 8);
+      return damagedAt(path, () => readStoredVector(bytes));
+    };
+    return { id, read };
   }
 
   private require({ minReaderVersion, readerFeatures }: Json): void {
@@ -205,6 +233,14 @@ export class DeltaTable implements Table {
       path: root,
     });
   }
+}
+
+/** The name of a file of deletion vectors: its UUID is written in Z85, behind the folder. */
+function vectorName(text: string): string {
+  const uuid = Buffer.from(decodeZ85(text.slice(-20))).toString('hex');
+  const parts = [uuid.slice(0, 8), uuid.slice(8, 12), uuid.slice(12, 16), uuid.slice(16, 20), uuid.slice(20)];
+  const folder = text.slice(0, -20);
+  return `${folder === '' ? '' : `${folder}/`}deletion_vector_${parts.join('-')}.bin`;
 }
 
 function isOldData({ dataChange }: Json): boolean {

@@ -15,7 +15,7 @@ import type { FoundFile, FoundFiles, PathProblem } from './found-files.js';
 /** What is known of an attached file. `constants` are the keys and values of its folders when it was attached. */
 export type KnownFile = Pick<
   AttachedFile,
-  'id' | 'path' | 'bytes' | 'mtimeMs' | 'footerHash' | 'etag' | 'constants' | 'renamed' | 'table'
+  'id' | 'path' | 'bytes' | 'mtimeMs' | 'footerHash' | 'etag' | 'constants' | 'renamed' | 'deleted' | 'table'
 >;
 
 /** What has changed in an archive since its files were attached. */
@@ -69,9 +69,9 @@ function isUntouched({ bytes, mtimeMs, etag }: FoundFile, known: KnownFile | und
   return known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag;
 }
 
-/** Whether the columns of an attached file may have to be read in another way than when it was attached. */
+/** Whether an attached file may have to be read in another way than when it was attached. */
 function isReadOtherwise({ table }: FoundFile, known: KnownFile | undefined): boolean {
-  return known?.table?.schema !== table?.schema.id;
+  return known?.table?.schema !== table?.schema.id || known?.table?.deletes !== table?.deletes?.id;
 }
 
 /**
@@ -210,12 +210,14 @@ class Comparison {
     const { id } = known;
     const { path, bytes, mtimeMs, etag } = file;
     this.placed.add(id);
-    const isOther = isReadOtherwise(file, known);
-    const { constants, renamed, table: of } = isOther ? this.readingOf(file) : known;
-    const table = of && { ...known.table, schema: of.schema };
+    const own = isReadOtherwise(file, known) ? this.readingOf(file) : known;
+    const { constants, renamed, deleted } = own;
+    const { schema, deletes } = own.table ?? {};
+    const table = schema === undefined ? undefined : { ...known.table, schema, deletes };
     this.moves.push({ id, path, bytes, mtimeMs, etag, table });
-    if (!isDeepStrictEqual([constants, renamed], [{ ...known.constants }, known.renamed]))
-      this.remakes.push({ id, constants, renamed, table });
+    const isReindexed = !isDeepStrictEqual([constants, renamed], [{ ...known.constants }, known.renamed]);
+    if (isReindexed || deleted?.at !== known.deleted?.at)
+      this.remakes.push({ id, constants, renamed, deleted, table, isReindexed });
   }
 
   private unreadable(file: FoundFile, error: LogstrataError): void {

@@ -1,10 +1,12 @@
 import {
+  encodeDeleted,
   innerColumn,
   isLogstrataError,
   LogstrataError,
   mapInOrder,
   readForeignFile,
   readForeignObject,
+  type DeletedRows,
   type FileToImport,
   type ForeignColumn,
   type ForeignFile,
@@ -28,20 +30,23 @@ export interface Footer {
   readonly columns: readonly ColumnFacts[];
   /** Set for a file of a table. */
   readonly reading?: TableReading;
+  /** The rows that its table has deleted. `rows` counts them as well. */
+  readonly deleted?: DeletedRows;
 }
 
 /** How the values of a file are read: by the keys of its folders, or by its table. */
 export function readingOf(
   { keys, table }: FoundFile,
-  { reading }: Pick<Footer, 'reading'>,
-): Pick<FileToImport, 'constants' | 'renamed' | 'table'> {
+  { reading, deleted }: Pick<Footer, 'reading' | 'deleted'>,
+): Pick<FileToImport, 'constants' | 'renamed' | 'deleted' | 'table'> {
   if (table === undefined || reading === undefined) return { constants: Object.fromEntries(keys) };
-  const { schema, values, isRewritten } = table;
+  const { schema, values, isRewritten, deletes } = table;
   const { renamed } = reading;
   return {
     constants: schema.constants(values, reading),
     ...(Object.keys(renamed).length === 0 ? {} : { renamed }),
-    table: { schema: schema.id, isRewritten },
+    ...(deleted === undefined ? {} : { deleted }),
+    table: { schema: schema.id, isRewritten, ...(deletes === undefined ? {} : { deletes: deletes.id }) },
   };
 }
 
@@ -79,7 +84,7 @@ export class FileFooters {
     const footers = new Map<string, FooterRead>();
     await mapInOrder(files, lanes, async (file) => {
       signal?.throwIfAborted();
-      footers.set(file.path, ofTable(await this.footerOf(file), file));
+      footers.set(file.path, await ofTable(await this.footerOf(file), file));
       onProgress?.(footers.size);
     });
     return footers;
@@ -145,11 +150,23 @@ export class FileFooters {
   }
 }
 
-/** The footer of a file, with the columns of its table. */
-function ofTable(footer: FooterRead, { table }: FoundFile): FooterRead {
+/** The footer of a file, with the columns of its table and the rows that this has deleted. */
+async function ofTable(footer: FooterRead, { path, table }: FoundFile): Promise<FooterRead> {
   if (footer instanceof LogstrataError || table === undefined) return footer;
-  const reading = table.schema.reading(footer.columns);
-  return { ...footer, columns: reading.columns, reading };
+  const { schema, deletes } = table;
+  const reading = schema.reading(footer.columns);
+  const own = { ...footer, columns: reading.columns, reading };
+  if (deletes === undefined) return own;
+  try {
+    const ranges = await deletes.read();
+    const end = ranges.at(-1)?.[1] ?? 0;
+    if (end <= footer.rows) return { ...own, deleted: encodeDeleted(ranges) };
+    const message = `${path} has ${footer.rows} rows, but its table has deleted row ${end} of it`;
+    return new LogstrataError('damaged', message, { path });
+  } catch (error) {
+    if (isLogstrataError(error)) return error;
+    throw error;
+  }
 }
 
 function noFooter(path: string): LogstrataError {

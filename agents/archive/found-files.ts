@@ -102,7 +102,7 @@ export interface FoundFile {
   /** Keys and values of the `key=value` folders that contain it. */
   readonly keys: ReadonlyMap<string, string | null>;
   /** Set for a file of a table, whose folders mean nothing. */
-  readonly table?: Pick<TableFile, 'values' | 'isRewritten'> & Pick<TableState, 'schema'>;
+  readonly table?: Pick<TableFile, 'values' | 'isRewritten' | 'deletes'> & Pick<TableState, 'schema'>;
 }
 
 /** A problem of a file, or of a folder with everything in it. */
@@ -164,12 +164,12 @@ async function filesOfTable(archive: ArchiveInput, objects: ObjectStorage | unde
   const found: FoundFile[] = [];
   const problems: PathProblem[] = [];
   await mapInOrder(live, lanes, async (file) => {
-    const { path, values, isRewritten } = file;
+    const { path, values, isRewritten, deletes } = file;
     const common = {
       path,
       format: 'parquet',
       keys: new Map(),
-      table: { schema, values, isRewritten },
+      table: { schema, values, isRewritten, deletes },
     } as const;
     try {
       if (isObjectPath(path)) found.push({ ...common, ...(file.stamp ??= await objects!.stamp(path)) });

@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { isLogstrataError, LogstrataError } from '../../engine/index.js';
+import { isLogstrataError, LogstrataError, type RowRanges } from '../../engine/index.js';
 import { readAvro, type AvroRecord } from './avro.js';
 import { fieldTypeOf } from './column-facts.js';
+import { damagedAt, readStoredVector } from './deletion-vector.js';
 import type { TableFolder } from './table-folder.js';
 import { TableSchema, type TableColumn } from './table-schema.js';
-import type { Table, TableFile, TableState } from './table.js';
+import type { Table, TableDeletes, TableFile, TableState } from './table.js';
 
 /** `00003-….metadata.json` or `v3.metadata.json`, which may be compressed. */
 const metadataPattern = /^v?(\d+)(?:-[^/]*)?(\.gz)?\.metadata\.json(\.gz)?$/;
@@ -46,9 +48,23 @@ interface Snapshot {
 
 /** A live file of a manifest, and the snapshot that added it. */
 interface Entry {
-  readonly file: Omit<TableFile, 'isRewritten'>;
+  readonly file: Pick<TableFile, 'path' | 'values'>;
   readonly snapshotId: string;
+  /** Deletes apply to files with the same number or a lower one. */
+  readonly sequence: number;
+  /** Set where the file has deleted rows: of which file, and where in it, for a deletion vector. */
+  readonly deletes?: { readonly of: string | null; readonly offset: number; readonly length: number };
 }
+
+/** Deleted rows of one data file, by one file of deletes. */
+interface Deletes {
+  readonly name: string;
+  readonly sequence: number;
+  read(): Promise<RowRanges>;
+}
+
+/** Limit on the deleted rows that are held in memory. */
+const deletedMax = 20_000_000;
 
 /** An Iceberg table, read from its metadata. */
 export class IcebergTable implements Table {
@@ -57,6 +73,8 @@ export class IcebergTable implements Table {
   private metadataName = '';
   /** By path: manifests never change. */
   private manifests = new Map<string, readonly Entry[]>();
+  /** By path of a file of deletes, the rows of each data file. */
+  private deletes = new Map<string, ReadonlyMap<string, RowRanges>>();
   /** Files by path, so that what is known of an object is kept. */
   private files = new Map<string, TableFile>();
   /** Snapshots that have rewritten files since the table was first read. */
@@ -142,32 +160,90 @@ export class IcebergTable implements Table {
         ? (snapshot.manifests ?? []).map((path): AvroRecord => ({ manifest_path: path }))
         : (await this.avro(this.folder.place(listed, location))).records;
     const manifests = new Map<string, readonly Entry[]>();
-    const files = new Map<string, TableFile>();
-    for (const { manifest_path: named, added_snapshot_id: addedBy, content } of lists) {
+    for (const { manifest_path: named, added_snapshot_id: addedBy, sequence_number: sequence } of lists) {
       const path = this.folder.place(String(named), location);
-      const entries = this.manifests.get(path) ?? (await this.entriesOf(path, String(addedBy), metadata));
-      manifests.set(path, entries);
-      if (content === 1 && entries.length > 0) throw this.unsupported('has deleted rows (delete files)');
-      for (const { file, snapshotId } of entries) {
-        const isRewritten = this.rewrites.has(snapshotId);
-        files.set(file.path, this.files.get(file.path) ?? { ...file, isRewritten });
-        if (files.size > this.filesMax) throw this.broken(`has more than ${this.filesMax} files`);
-      }
+      const added = { by: String(addedBy), sequence: Number(sequence ?? 0) };
+      manifests.set(path, this.manifests.get(path) ?? (await this.entriesOf(path, added, metadata)));
+    }
+    const entries = [...manifests.values()].flat();
+    if (entries.length > this.filesMax) throw this.broken(`has more than ${this.filesMax} files`);
+    const deletes = await this.deletesOf(
+      entries.filter((entry) => entry.deletes !== undefined),
+      location,
+    );
+    const files = new Map<string, TableFile>();
+    for (const { file, snapshotId, sequence, deletes: isDeletes } of entries) {
+      if (isDeletes !== undefined) continue;
+      const known = this.files.get(file.path);
+      const isRewritten = known?.isRewritten ?? this.rewrites.has(snapshotId);
+      const own = (deletes.get(file.path) ?? []).filter((each) => each.sequence >= sequence);
+      const stamp = known?.stamp === undefined ? {} : { stamp: known.stamp };
+      files.set(file.path, { ...file, isRewritten, deletes: togetherOf(own), ...stamp });
     }
     this.manifests = manifests;
     return files;
   }
 
+  /** The deleted rows of data files, by their paths. */
+  private async deletesOf(
+    entries: readonly Entry[],
+    location: string | undefined,
+  ): Promise<ReadonlyMap<string, Deletes[]>> {
+    const all = new Map<string, Deletes[]>();
+    const read = new Map<string, ReadonlyMap<string, RowRanges>>();
+    const add = (of: string, deletes: Deletes): void => void all.set(of, [...(all.get(of) ?? []), deletes]);
+    for (const { file, sequence, deletes } of entries) {
+      const { path } = file;
+      const { of, offset, length } = deletes!;
+      if (of !== null) {
+        const vector = async (): Promise<RowRanges> => {
+          const bytes = await this.folder.read(path, offset, length);
+          return damagedAt(path, () => readStoredVector(bytes));
+        };
+        add(this.folder.place(of, location), { name: `${path}@${offset}`, sequence, read: vector });
+        continue;
+      }
+      const rows = this.deletes.get(path) ?? (await this.positionsOf(path, location));
+      read.set(path, rows);
+      for (const [data, ranges] of rows)
+        add(data, { name: path, sequence, read: () => Promise.resolve(ranges) });
+    }
+    this.deletes = read;
+    return all;
+  }
+
+  /** The rows that a file of positional deletes names. */
+  private async positionsOf(path: string, location: string | undefined): Promise<Map<string, RowRanges>> {
+    const rows = new Map<string, [number, number][]>();
+    let count = 0;
+    await this.folder.rows(path, ['file_path', 'pos'], ([named, position]) => {
+      const row = Number(position ?? NaN);
+      if (named === null || named === undefined || !Number.isSafeInteger(row) || row < 0)
+        throw new LogstrataError('damaged', `${path} has a deleted row without a file or place`, { path });
+      if (++count > deletedMax) throw this.unsupported(`has more than ${deletedMax} deleted rows`);
+      const own = rows.get(named) ?? [];
+      rows.set(named, own);
+      own.push([row, row + 1]);
+    });
+    return new Map([...rows].map(([named, own]) => [this.folder.place(named, location), own]));
+  }
+
   /** The live files of a manifest. */
-  private async entriesOf(path: string, addedBy: string, metadata: Metadata): Promise<Entry[]> {
+  private async entriesOf(
+    path: string,
+    added: { readonly by: string; readonly sequence: number },
+    metadata: Metadata,
+  ): Promise<Entry[]> {
     const { properties, records } = await this.avro(path);
     const partitions = JSON.parse(String(properties['partition-spec'] ?? '[]')) as readonly Json[];
     const columns = new Map(schemaFields(metadata).map((field) => [field['id'], field]));
-    return records.flatMap(({ status, snapshot_id: snapshotId, data_file: file }): Entry[] => {
-      if (status === 2) return [];
-      const { content, file_path: named, file_format: format, partition } = file as AvroRecord;
+    return records.flatMap((entry): Entry[] => {
+      if (entry['status'] === 2) return [];
+      const file = entry['data_file'] as AvroRecord;
+      const { content, file_path: named, file_format: format, partition } = file;
       if (content === 2) throw this.unsupported('has equality deletes');
-      if (String(format).toUpperCase() !== 'PARQUET')
+      const isVector = content === 1 && String(format).toUpperCase() === 'PUFFIN';
+      if (!isVector && String(format).toUpperCase() !== 'PARQUET')
         throw this.unsupported(`has files of ${String(format)}`);
       const values: Record<string, string | null> = {};
       const given = (partition ?? {}) as AvroRecord;
@@ -177,7 +253,16 @@ export class IcebergTable implements Table {
         values[String(column['name'])] = partitionText(Object.values(given)[i], column['type']);
       });
       const own = { path: this.folder.place(String(named), metadata.location), values };
-      return [{ file: own, snapshotId: String(snapshotId ?? addedBy) }];
+      const { referenced_data_file: of, content_offset: offset, content_size_in_bytes: length } = file;
+      const where = { of: isVector ? String(of) : null, offset: Number(offset), length: Number(length) };
+      return [
+        {
+          file: own,
+          snapshotId: String(entry['snapshot_id'] ?? added.by),
+          sequence: Number(entry['sequence_number'] ?? added.sequence),
+          ...(content === 1 ? { deletes: where } : {}),
+        },
+      ];
     });
   }
 
@@ -201,6 +286,19 @@ export class IcebergTable implements Table {
     const message = `the Iceberg table ${root} ${problem}, which is not supported`;
     return new LogstrataError('unsupported', message, { path: root });
   }
+}
+
+/** The rows that several files of deletes name. */
+function togetherOf(all: readonly Deletes[]): TableDeletes | undefined {
+  if (all.length === 0) return undefined;
+  const names = all.map(({ name }) => name.slice(name.lastIndexOf('/') + 1)).toSorted();
+  return {
+    id: createHash('sha256').update(names.join('\n')).digest('hex').slice(0, 32),
+    read: async () => {
+      const ranges = (await Promise.all(all.map((each) => each.read()))).flat();
+      return ranges.toSorted(([a], [b]) => a - b);
+    },
+  };
 }
 
 /** The newest file of metadata: that of the highest version. */

@@ -40,12 +40,13 @@ export class TableFolder {
     throw new LogstrataError('not_found', `${path} does not exist`, { path });
   }
 
-  /** The content of a file. */
-  async read(path: string): Promise<Uint8Array> {
+  /** The content of a file, or the part of it at an offset. */
+  async read(path: string, from = 0, length?: number): Promise<Uint8Array> {
     const file = await this.open(path);
     try {
-      if (file.size > wholeBytesMax) throw tooLong(path, wholeBytesMax);
-      return await file.read(0, file.size);
+      const wanted = length ?? file.size;
+      if (wanted > wholeBytesMax) throw tooLong(path, wholeBytesMax);
+      return await file.read(from, Math.min(wanted, Math.max(0, file.size - from)));
     } finally {
       await file.bytes.close();
     }

@@ -60,7 +60,9 @@ export class TableSchema {
       if (own.name !== name) renamed[name] = own.name;
       return { ...own, name, type: conversionOf(own.type, type) === 'toNull' ? own.type : type };
     });
-    return { columns: facts, renamed, hidden };
+    // Parts of structures that place records are asked for by the names that the files have.
+    const parts = columns.filter(({ name }) => facts.some((fact) => name.startsWith(`${fact.name}.`)));
+    return { columns: [...facts, ...parts], renamed, hidden };
   }
 
   /** Values that the log gives for a whole file, by the names of the table; `values` has them by `stored`. */

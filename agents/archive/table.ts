@@ -1,5 +1,13 @@
-import type { ObjectStamp } from '../../engine/index.js';
+import type { ObjectStamp, RowRanges } from '../../engine/index.js';
 import type { TableSchema } from './table-schema.js';
+
+/** The deleted rows of a file. */
+export interface TableDeletes {
+  /** Identifies them: equal where nothing has been deleted since. */
+  readonly id: string;
+  /** Throws `LogstrataError` where they can't be read. */
+  read(): Promise<RowRanges>;
+}
 
 /** A live file of a table. */
 export interface TableFile {
@@ -8,6 +16,8 @@ export interface TableFile {
   readonly values: Readonly<Record<string, string | null>>;
   /** Whether its rows were in the table before, in files that it has replaced. */
   readonly isRewritten: boolean;
+  /** Its deleted rows; absent where there are none. */
+  readonly deletes?: TableDeletes | undefined;
   /** Of an object, what is known of it: the files of a table never change. */
   stamp?: ObjectStamp;
 }

@@ -29,6 +29,7 @@ export function agentStats(state: AgentState): StoreStats {
     const last = snapshot.runs.at(-1);
     const groups = new Set<RowGroup>();
     let records = segments.reduce((sum, entry) => sum + liveRows(entry) - livePlaces(entry), 0);
+    for (const { deleted } of state.attached.files()) records -= deleted?.rows ?? 0;
     for (const { rowGroup, rows } of snapshot.runs) {
       groups.add(rowGroup);
       records += rows;

@@ -240,4 +240,51 @@ describe('a Delta table', () => {
     expect(await lake.look()).toEqual([]);
     expect(numbers(await lake.rows())).toEqual([0, 1, 2]);
   });
+
+  it('answers deleted rows neither in pages nor in counts nor in exports, in order of time or not', async () => {
+    const lake = new DeltaLake({ ...columns, m: { type: 'string' } });
+    const rows = [3, 1, 2, 0].map((n) => ({ ts: hour + n * 3_600_000, n, m: `m${n}` }));
+    const action = lake.add(rows);
+    const other = lake.add([
+      { ts: hour, n: 9, m: 'm9' },
+      { ts: hour + 1, n: 10, m: 'm1' },
+    ]);
+    lake.commit(action, other);
+    lake.commit(...lake.deleting(action, [1]), ...lake.deleting(other, [0]));
+    const check = async (): Promise<void> => {
+      expect(numbers(await lake.rows())).toEqual([0, 10, 2, 3]);
+      const where = {
+        limit: 9,
+        predicates: [{ field: 2, kind: 'string', op: 'exact', value: 'm1', negated: false }],
+      } as never;
+      expect(numbers(await lake.page(where))).toEqual([10]);
+      expect((await lake.store.count({ predicates: [] } as never)).count).toBe(4);
+      const found: unknown[] = [];
+      for await (const { batch } of lake.store.selectRows({ limit: 9, predicates: [] } as never))
+        found.push(batch.length);
+      expect(found.reduce((sum: number, length) => sum + Number(length), 0)).toBe(4);
+      expect((await lake.store.stats()).records).toBe(4);
+    };
+    expect(await lake.look()).toEqual([]);
+    await check();
+    await lake.store.indexAttached({});
+    await check();
+    lake.commit(...lake.deleting(action, [1, 2]));
+    expect(await lake.look()).toEqual([]);
+    expect((await lake.store.stats()).attached.filesIndexed).toBe(2);
+    expect(numbers(await lake.rows())).toEqual([0, 10, 3]);
+  });
+
+  it('goes on with the version before one whose deleted rows cannot be read', async () => {
+    const lake = new DeltaLake(columns);
+    const action = lake.add(numbered(0, 3));
+    lake.commit(action);
+    expect(await lake.look()).toEqual([]);
+    const steps = lake.deleting(action, [7]);
+    lake.commit(...steps, lake.add(numbered(3, 4)));
+    const problems = await lake.look();
+    expect(problems[0]).toContain('has 3 rows, but its table has deleted row 8 of it');
+    expect(problems[1]).toContain('is not answered yet');
+    expect(numbers(await lake.rows())).toEqual([0, 1, 2]);
+  });
 });

@@ -85,6 +85,12 @@ describe('an Iceberg table', () => {
       "has metadata that can't be read",
     ],
     [
+      'equality deletes',
+      (lake: IcebergLake) =>
+        lake.commit({ deletes: { path: 'd.parquet', version: 2, of: '', isEquality: true } }),
+      'has equality deletes, which is not supported',
+    ],
+    [
       'a manifest that is cut off',
       (lake: IcebergLake) => {
         const path = join(lake.root, 'metadata/1-added.avro');
@@ -131,6 +137,8 @@ describeWithChdb('an Iceberg table that ClickHouse has written', () => {
       `ALTER TABLE d.t MODIFY COLUMN n Int64 ${writes}`,
       `ALTER TABLE d.t RENAME COLUMN msg TO message ${writes}`,
       `INSERT INTO d.t ${writes} SELECT toDateTime64('2026-01-03 00:00:00', 6, 'UTC') AS ts, 5000000000 AS n, 'y' AS message, 2.5 AS f, 7 AS extra`,
+      // It deletes rows by their positions.
+      `ALTER TABLE d.t DELETE WHERE n % 7 = 3 ${writes}`,
       read,
     ]);
     lake.now = Date.UTC(2027, 0, 1);

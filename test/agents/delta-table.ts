@@ -11,6 +11,7 @@ import type { Archive, Query } from '../../engine/index.js';
 import { completed } from '../../server/cli/opened-archive.js';
 import { queryDuckDb } from '../oracle/duckdb.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
+import { storedVector, vectorBytes, z85 } from './vector-bytes.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 /** The start of the hour in which records of tests are. */
@@ -169,6 +170,33 @@ export class DeltaLake {
 
   remove({ add: { path } }: { add: { path: string } }, dataChange = true): object {
     return { remove: { path, dataChange, deletionTimestamp: 1 } };
+  }
+
+  /**
+   * Deletes rows of a file by a deletion vector: inline, or in a file with another one before it. `rows` are all that are deleted so far. Returns
+   * the actions to commit, of which the last adds the file.
+   */
+  deleting({ add }: ReturnType<DeltaLake['add']>, rows: readonly number[]): object[] {
+    const vector = vectorBytes(rows, this.version % 3 === 0);
+    const common = { sizeInBytes: vector.length, cardinality: rows.length };
+    let descriptor: object = { storageType: 'i', pathOrInlineDv: z85(vector), ...common };
+    if (this.version % 2 === 0) {
+      const id = Buffer.alloc(16, ++this.#files);
+      const [a, b, c, d, e] = [
+        [0, 4],
+        [4, 6],
+        [6, 8],
+        [8, 10],
+        [10, 16],
+      ].map(([from, to]) => id.toString('hex', from, to));
+      const before = storedVector(vectorBytes([1], false));
+      mkdirSync(join(this.root, 'ab'), { recursive: true });
+      const path = join(this.root, 'ab', `deletion_vector_${a}-${b}-${c}-${d}-${e}.bin`);
+      writeFileSync(path, Buffer.concat([Buffer.from([1]), before, storedVector(vector)]));
+      descriptor = { storageType: 'u', pathOrInlineDv: `ab${z85(id)}`, offset: 1 + before.length, ...common };
+    }
+    const action = { add: { ...add, dataChange: true, deletionVector: descriptor } };
+    return [this.remove({ add }), action];
   }
 
   commit(...actions: readonly object[]): number {

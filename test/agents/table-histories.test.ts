@@ -13,6 +13,7 @@ const hours = 3;
 type Step =
   | { readonly kind: 'append'; readonly rows: readonly number[] }
   | { readonly kind: 'remove'; readonly file: number }
+  | { readonly kind: 'delete'; readonly file: number; readonly rows: readonly number[] }
   | { readonly kind: 'rewrite'; readonly files: readonly number[]; readonly pieces: number }
   | { readonly kind: 'look' | 'restart' | 'walk' };
 
@@ -34,6 +35,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       pieces: fc.integer({ min: 1, max: 2 }),
     }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('delete'),
+      file: files,
+      rows: fc.array(fc.nat(20), { minLength: 1, maxLength: 3 }),
+    }),
+  },
   { weight: 5, arbitrary: fc.constant({ kind: 'look' } as const) },
   { weight: 5, arbitrary: fc.constant({ kind: 'walk' } as const) },
   { weight: 1, arbitrary: fc.constant({ kind: 'restart' } as const) },
@@ -41,7 +50,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface ModelFile {
   readonly action: ReturnType<DeltaLake['add']>;
-  readonly rows: readonly Row[];
+  /** Rows that are not deleted, by their places in the file. */
+  readonly rows: ReadonlyMap<number, Row>;
+  readonly deleted: readonly number[];
+}
+
+function modelOf(action: ModelFile['action'], rows: readonly Row[]): ModelFile {
+  return { action, rows: new Map(rows.entries()), deleted: [] };
 }
 
 /** A client that walks through the records, a page at a time. */
@@ -98,7 +113,7 @@ class History {
         const rows = step.rows.map((at) => ({ ts: hour + at * 3_600_000 + this.next, n: this.next++ }));
         const action = lake.add(rows);
         lake.commit(action);
-        this.live.push({ action, rows });
+        this.live.push(modelOf(action, rows));
         return;
       }
       case 'remove': {
@@ -106,6 +121,8 @@ class History {
         if (file !== undefined) lake.commit(lake.remove(file.action));
         return;
       }
+      case 'delete':
+        return this.delete(step);
       case 'rewrite':
         return this.rewrite(step);
       case 'restart':
@@ -128,13 +145,33 @@ class History {
       (file) => file !== undefined,
     );
     if (old.length === 0) return;
-    const rows = old.flatMap((file) => file.rows);
+    const rows = old.flatMap((file) => [...file.rows.values()]);
     const added = Array.from({ length: pieces }, (_, piece) => {
       const own = rows.filter((_, i) => i % pieces === piece);
-      return { action: lake.add(own, { dataChange: false }), rows: own };
-    }).filter((file) => file.rows.length > 0);
+      return modelOf(lake.add(own, { dataChange: false }), own);
+    }).filter((file) => file.rows.size > 0);
     lake.commit(...old.map(({ action }) => lake.remove(action, false)), ...added.map(({ action }) => action));
     this.live = [...this.live.filter((file) => !old.includes(file)), ...added];
+  }
+
+  private delete({ file: at, rows }: Step & { kind: 'delete' }): void {
+    const file = this.live[at % Math.max(1, this.live.length)];
+    if (file === undefined) return;
+    const left = new Map(file.rows);
+    const places = [...left.keys()];
+    // A file whose rows are all deleted is removed by those who write tables.
+    for (const row of rows) if (left.size > 1) left.delete(places[row % places.length]!);
+    const deleted = [...file.deleted, ...places.filter((place) => !left.has(place))].toSorted(
+      (a, b) => a - b,
+    );
+    if (deleted.length === file.deleted.length) return;
+    const actions = this.lake.deleting(file.action, deleted);
+    this.lake.commit(...actions);
+    this.live[this.live.indexOf(file)] = {
+      action: actions.at(-1) as ModelFile['action'],
+      rows: left,
+      deleted,
+    };
   }
 
   private async look(): Promise<void> {
@@ -147,7 +184,7 @@ class History {
     } while (lake.status.version !== wanted);
     this.answered = numbersOf(await lake.rows());
     expect(this.answered.toSorted(byNumber)).toEqual(
-      this.live.flatMap(({ rows }) => numbersOf(rows)).toSorted(byNumber),
+      this.live.flatMap(({ rows }) => numbersOf([...rows.values()])).toSorted(byNumber),
     );
     const answered = new Set(this.answered);
     for (const walker of this.walkers)

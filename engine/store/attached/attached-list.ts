@@ -23,6 +23,7 @@ import {
 import { writeWhole, type Directory } from '../disk/directory.js';
 import { flatRuns, readAttachedColumn, readField, readOrdinalRuns } from '../manifest/manifest-format.js';
 import type { AttachedList, OrdinalRun } from '../manifest/manifest.js';
+import type { DeletedRows } from './deleted-rows.js';
 import type { FileIndex } from './file-index.js';
 import type { ForeignFormat } from '../../foreign/foreign-file.js';
 import type { AttachedColumn } from '../../core/schema.js';
@@ -85,7 +86,12 @@ function readTexts(item: JsonObject, key: string): Record<string, string> {
 
 function readTable(item: JsonObject): AttachedTable {
   const known = item['knownSince'] === undefined ? {} : { knownSince: countField(item, 'knownSince') };
-  return { schema: textField(item, 'schema'), ...known };
+  const deletes = item['deletes'] === undefined ? {} : { deletes: textField(item, 'deletes') };
+  return { schema: textField(item, 'schema'), ...deletes, ...known };
+}
+
+function readDeleted(item: JsonObject): DeletedRows {
+  return { rows: countField(item, 'rows'), at: textField(item, 'at') };
 }
 
 function readFile(item: JsonObject): AttachedFile {
@@ -105,6 +111,7 @@ function readFile(item: JsonObject): AttachedFile {
       ]),
     ),
     ...(item['renamed'] === undefined ? {} : { renamed: readTexts(item, 'renamed') }),
+    ...(item['deleted'] === undefined ? {} : { deleted: readDeleted(asObject(item['deleted'], 'deleted')) }),
     ...(item['table'] === undefined ? {} : { table: readTable(asObject(item['table'], 'table')) }),
     rowGroupRows: countsField(item, 'rowGroupRows'),
     nowMs: timeField(item, 'nowMs'),
@@ -129,6 +136,8 @@ export interface FileToAttach {
   readonly constants: Readonly<Record<string, string | null>>;
   /** Columns that have another name in the file: by name, that in the file. */
   readonly renamed?: Readonly<Record<string, string>> | undefined;
+  /** Absent where all rows are answered. */
+  readonly deleted?: DeletedRows | undefined;
   /** Set for a file of a table, whose log says which files count. */
   readonly table?: FileTable | undefined;
   /** For an object: the version that was listed. Only that version is read. */
@@ -139,12 +148,14 @@ export interface FileToAttach {
 export interface FileTable {
   /** Identifies the columns of the table by which `renamed` and `constants` were found. */
   readonly schema: string;
+  /** Identifies what `deleted` was made of. */
+  readonly deletes?: string | undefined;
   /** Set where the rows were in the table before: its files have been rewritten. */
   readonly isRewritten?: boolean | undefined;
 }
 
 /** The same of an attached file. */
-export interface AttachedTable extends Pick<FileTable, 'schema'> {
+export interface AttachedTable extends Pick<FileTable, 'schema' | 'deletes'> {
   /** The manifest from whose number on the rows are known, at other positions. They are no news to anybody who has seen that state. */
   readonly knownSince?: number;
 }
@@ -188,9 +199,9 @@ export interface AttachedFile extends Omit<FilePlan, 'hours' | 'table'> {
   readonly index?: FileIndex | undefined;
 }
 
-/** Number of rows of a file. */
-export function rowsOfFile({ rowGroupRows }: Pick<FilePlan, 'rowGroupRows'>): number {
-  return rowGroupRows.reduce((sum, rows) => sum + rows, 0);
+/** Number of rows of a file that are answered. */
+export function rowsOfFile({ rowGroupRows, deleted }: Pick<FilePlan, 'rowGroupRows' | 'deleted'>): number {
+  return rowGroupRows.reduce((sum, rows) => sum + rows, 0) - (deleted?.rows ?? 0);
 }
 
 /** A list and the files in it. */
@@ -206,8 +217,11 @@ export interface MovedFile extends Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'eta
   readonly path: string;
 }
 
-/** An attached file that is read in another way, because its table has other columns now. */
-export type RemadeFile = Pick<AttachedFile, 'id' | 'constants' | 'renamed' | 'table'>;
+/** An attached file that is read in another way, because its table has other columns now, or has deleted rows. */
+export interface RemadeFile extends Pick<AttachedFile, 'id' | 'constants' | 'renamed' | 'deleted' | 'table'> {
+  /** Whether columns are read in another way, so that the index does not fit. */
+  readonly isReindexed: boolean;
+}
 
 /** The changes that one commit makes to attached files. */
 export interface AttachedChanges {
@@ -215,7 +229,7 @@ export interface AttachedChanges {
   readonly moves: readonly MovedFile[];
   /** Ids of files. The positions of their rows are never assigned again. */
   readonly removes: readonly string[];
-  /** Files whose columns are read in another way. They keep their positions, and are indexed again. */
+  /** Files that are read in another way. They keep their positions. */
   readonly remakes?: readonly RemadeFile[] | undefined;
   /** New indexes of attached files, in their final place. Indexes of files that are no longer attached are ignored. */
   readonly indexes?: readonly { readonly id: string; readonly index: FileIndex }[];
@@ -256,7 +270,13 @@ export async function changeLists(
 ): Promise<ChangedLists> {
   const removed = new Set(removes);
   const moved = new Map(moves.map(({ id, ...place }) => [id, place]));
-  const remade = new Map(remakes.map(({ id, ...rest }) => [id, { ...rest, id: newId(), index: undefined }]));
+  const remade = new Map(
+    remakes.map(({ id, isReindexed, ...rest }) => [
+      id,
+      { ...rest, id: newId(), ...(isReindexed ? { index: undefined } : {}) },
+    ]),
+  );
+  const reindexed = new Set(remakes.flatMap(({ id, isReindexed }) => (isReindexed ? [id] : [])));
   const indexed = new Map(indexes.map(({ id, index }) => [id, { index }]));
   const known = new Set(lists.flatMap(({ files }) => files.map(nameOf)));
   const { fitting, refused } = fittingFiles(
@@ -265,11 +285,10 @@ export async function changeLists(
   );
   const added = fitting.map((plan) => withPositions(plan, values, number));
   const beside = new Map(
-    filesBeside(lists, removed, added).map(({ id, runs, ...file }) => {
-      const hours = runs.map(({ partition, rows }) => [partition, rows] as const);
-      const table = { schema: file.table?.schema ?? '', isRewritten: true };
-      return [id, withPositions({ ...file, table, hours }, values, number)];
-    }),
+    filesBeside(lists, removed, added).map(({ id, runs }) => [
+      id,
+      { id: newId(), runs: newRuns(runs, values), knownSince: number },
+    ]),
   );
   const isChanged = ({ id }: AttachedFile) =>
     [removed, moved, remade, indexed, beside].some((changes) => changes.has(id));
@@ -285,17 +304,16 @@ export async function changeLists(
     }
     leaving.push(open.list.file);
     for (const { id, index } of open.files)
-      if (index !== undefined && [removed, indexed, remade].some((each) => each.has(id)))
+      if (index !== undefined && [removed, indexed, reindexed].some((each) => each.has(id)))
         leaving.push(index.file);
-    const stay = open.files.filter(({ id }) => !removed.has(id));
-    files.push(
-      ...stay.map(({ id, ...file }) => ({
-        ...(beside.get(id) ?? { id, ...file }),
-        ...moved.get(id),
-        ...indexed.get(id),
-        ...remade.get(id),
-      })),
-    );
+    for (const file of open.files) {
+      const { id } = file;
+      if (removed.has(id)) continue;
+      const own = { ...file, ...moved.get(id), ...indexed.get(id), ...remade.get(id) };
+      const { knownSince, ...place } = beside.get(id) ?? {};
+      const table = knownSince === undefined ? {} : { table: { schema: '', ...own.table, knownSince } };
+      files.push({ ...own, ...place, ...table });
+    }
   }
   files.push(...added);
   const written: AttachedList[] = [];
@@ -351,12 +369,14 @@ function fittingFiles(
   plans: readonly FilePlan[],
 ): { fitting: FilePlan[]; refused: string[] } {
   const files = lists.flatMap((list) => list.files);
-  let bytes = files.reduce((sum, { placements }) => sum + placements.length, 0);
+  const bytesOf = ({ placements, deleted }: Pick<FilePlan, 'placements' | 'deleted'>) =>
+    placements.length + (deleted?.at.length ?? 0);
+  let bytes = files.reduce((sum, file) => sum + bytesOf(file), 0);
   const fitting: FilePlan[] = [];
   const refused: string[] = [];
   for (const plan of plans) {
-    const fits = bytes + plan.placements.length <= attachedPlacementsBytesMax;
-    if (fits) bytes += plan.placements.length;
+    const fits = bytes + bytesOf(plan) <= attachedPlacementsBytesMax;
+    if (fits) bytes += bytesOf(plan);
     if (fits) fitting.push(plan);
     else refused.push(plan.path);
   }
@@ -371,22 +391,32 @@ function newId(): string {
   return randomBytes(6).toString('hex');
 }
 
-function withPositions(
-  { hours, table, ...plan }: FilePlan,
+/** New positions behind all others, for as many rows in each hour. */
+function newRuns(
+  hours: readonly { readonly partition: number; readonly rows: number }[],
   values: CommittedValues,
-  number: number,
-): AttachedFile {
-  const runs = hours.map(([partition, rows]) => {
+): OrdinalRun[] {
+  const runs = hours.map(({ partition, rows }) => {
     const firstOrdinal = values.nextOrdinal(partition);
     assertOrdinalsLeft(partition, firstOrdinal, rows);
     return { partition, firstOrdinal, rows };
   });
   values.applyRuns(runs);
-  const known = table?.isRewritten === true ? { knownSince: number } : {};
+  return runs;
+}
+
+function withPositions(
+  { hours, table, ...plan }: FilePlan,
+  values: CommittedValues,
+  number: number,
+): AttachedFile {
+  const counts = hours.map(([partition, rows]) => ({ partition, rows }));
+  const { isRewritten = false, ...own } = table ?? {};
+  const known = isRewritten ? { knownSince: number } : {};
   return {
     id: newId(),
     ...plan,
-    ...(table === undefined ? {} : { table: { schema: table.schema, ...known } }),
-    runs,
+    ...(table === undefined ? {} : { table: { schema: table.schema, ...own, ...known } }),
+    runs: newRuns(counts, values),
   };
 }

@@ -1,3 +1,4 @@
+import { addNumber } from './deleted-rows.js';
 import { DamageError, assert } from '../../core/errors.js';
 import type { Column } from '../../columns/column.js';
 import type { ForeignFile, ForeignRead, RowSpan } from '../../foreign/foreign-file.js';
@@ -127,12 +128,6 @@ export function decodePlacements(text: string, spanRows: readonly number[], hour
   });
   if (at !== bytes.length) throw new DamageError('"placements" continues after the last span', {});
   return placements;
-}
-
-function addNumber(bytes: number[], value: number): void {
-  let rest = value;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
-  bytes.push(rest);
 }
 
 /** The values of a column in all spans of a row group. */

@@ -117,7 +117,7 @@ export class AttachedReader {
    * all the rows for each reading. The readings are of different columns; the rows are those of `wanted`, span by span.
    */
   async readRows(readings: readonly ColumnReading[], wanted: readonly PlacesOfSpan[]): Promise<Column[]> {
-    const rows = await this.#fileRows(readings[0]!, wanted);
+    const rows = await this.fileRows(readings[0]!, wanted);
     const ascending = rows.slice().sort();
     const ranks = rows.map((row) => firstIndex(ascending.length, (i) => ascending[i]! >= row));
     return Promise.all(
@@ -145,7 +145,7 @@ export class AttachedReader {
   }
 
   /** The numbers in the file's row group of rows that are given by their places in the order of positions. */
-  async #fileRows(reading: ColumnReading, wanted: readonly PlacesOfSpan[]): Promise<Uint32Array> {
+  async fileRows(reading: ColumnReading, wanted: readonly PlacesOfSpan[]): Promise<Uint32Array> {
     const { read, attached, order } = this.#job(nameOf(reading), reading);
     if (order === null)
       return Uint32Array.from(

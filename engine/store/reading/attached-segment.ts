@@ -17,6 +17,7 @@ import {
   zoneOfChunk,
   type ColumnSource,
 } from '../attached/column-source.js';
+import { DeletedOfFile } from '../attached/deleted-rows.js';
 import type { Description, Descriptions } from '../attached/descriptions.js';
 import type { Directory } from '../disk/directory.js';
 import { isSameReading } from '../attached/file-index.js';
@@ -62,6 +63,7 @@ export class AttachedSegment {
   /** Bytes of columns that have been decoded, by their names in the pool: the file says nothing that could be relied on. */
   readonly #sizes = new Map<string, number>();
   readonly reader: AttachedReader;
+  readonly deleted: DeletedOfFile;
 
   /** Throws `DamageError` where the placements are not those of the rows. Nothing of the file itself is read yet. */
   constructor(
@@ -77,6 +79,7 @@ export class AttachedSegment {
     const spanRows = this.spans.map(({ from, to }) => to - from);
     this.placements = decodePlacements(file.placements, spanRows, file.runs.length);
     this.reader = new AttachedReader(means);
+    this.deleted = new DeletedOfFile(file.deleted, this.spans);
     this.#poolPrefix = `attached/${agent}/${file.id}/`;
     this.#probing = this.#probingOf(file);
   }
@@ -135,6 +138,7 @@ export class AttachedSegment {
         },
         index,
         hot: false,
+        hides: this.deleted.has(index),
         table: this.#file.table,
         timeMinMs: bounds?.min ?? null,
         timeMaxMs: bounds?.max ?? null,
@@ -330,6 +334,19 @@ class OpenSpan implements OpenRowGroup {
     return segment.reader.isRuledOut(reading, questions, (field) => this.#sourceOf(field));
   }
 
+  async hidden(counters: ReadCounters): Promise<Uint8Array> {
+    const { segment, index, span } = this.source;
+    const rowsOf = (places: Uint32Array): Promise<Uint32Array> => {
+      const time: Field = { name: 'time', type: 'time', attached: segment.file.placedBy ?? undefined };
+      const source = columnSource(time, this.description.file, segment.file);
+      assert(source.kind === 'column', 'rows in no order have a column that placed them');
+      const reading = { ...this.#readingOf(source, counters), indexedField: -1 };
+      return segment.reader.fileRows(reading, [{ span: span.index, places }]);
+    };
+    const { isOrdered } = segment.placements[index]!;
+    return (await segment.deleted.hidden(index, isOrdered ? null : rowsOf)).slice();
+  }
+
   isInMemory(field: number): boolean {
     const { segment, keys } = this.source;
     return segment.pool.hasDecoded(keys[field]!);
@@ -404,12 +421,22 @@ class OpenSpan implements OpenRowGroup {
     source: ColumnSource & { readonly kind: 'column' },
     counters: ReadCounters,
   ): ColumnReading {
-    const { segment, target, span, index } = this.source;
+    const { segment, target } = this.source;
+    return {
+      ...this.#readingOf(source, counters),
+      indexedField: segment.indexOf(target.fields[field]!),
+    };
+  }
+
+  #readingOf(
+    source: ColumnSource & { readonly kind: 'column' },
+    counters: ReadCounters,
+  ): Omit<ColumnReading, 'indexedField'> {
+    const { segment, span, index } = this.source;
     return {
       file: segment.file,
       description: this.description,
       source,
-      indexedField: segment.indexOf(target.fields[field]!),
       span,
       placements: segment.placementsBeside(index),
       threads: this.threads,
