@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isLogstrataError, LogstrataError, type RowRanges } from '../../engine/index.js';
 import { fieldTypeOf } from './column-facts.js';
 import { damagedAt, decodeZ85, readStoredVector, readVector } from './deletion-vector.js';
@@ -9,6 +10,9 @@ const logFolder = '_delta_log';
 const commitPattern = /^(\d{20})\.json$/;
 /** A checkpoint: in one part, in several, or of the newer kind with a name of its own. */
 const checkpointPattern = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)$/;
+
+/** After so many files, others get their turn. */
+const pauseFiles = 5000;
 
 /** The features of the protocol that a reader has to know, and that are known here. */
 const knownFeatures = new Set([
@@ -122,7 +126,7 @@ export class DeltaTable implements Table {
       if (isRewrite && hasData && !isFirst) return;
       // If the commit turns out to be broken, the log is read anew.
       this.version = -1;
-      this.apply(actions, isRewrite && !isFirst);
+      await this.apply(actions, isRewrite && !isFirst);
       hasData ||= !isRewrite && actions.adds.length > 0;
       this.version = next;
     }
@@ -132,7 +136,7 @@ export class DeltaTable implements Table {
   /** Takes the actions of a part of a checkpoint. Returns the sidecars that it names. */
   private async take(name: string): Promise<readonly Json[]> {
     const actions = await this.actionsOf(name);
-    this.apply({ ...actions, removes: [] }, false);
+    await this.apply({ ...actions, removes: [] }, false);
     return actions.sidecars;
   }
 
@@ -168,7 +172,7 @@ export class DeltaTable implements Table {
     return actions;
   }
 
-  private apply({ adds, removes, metaData, protocol }: Actions, isRewritten: boolean): void {
+  private async apply({ adds, removes, metaData, protocol }: Actions, isRewritten: boolean): Promise<void> {
     if (protocol !== undefined) this.require(protocol);
     if (metaData !== undefined) this.schema = schemaOf(metaData);
     const before = new Map<string, TableFile | undefined>();
@@ -186,6 +190,7 @@ export class DeltaTable implements Table {
       const stamp = known?.stamp === undefined ? {} : { stamp: known.stamp };
       const own = { path, values, deletes, isRewritten: known?.isRewritten ?? isRewritten, ...stamp };
       this.files.set(path, own);
+      if (this.files.size % pauseFiles === 0) await setImmediate();
       if (this.files.size > this.filesMax) throw this.broken(`has more than ${this.filesMax} files`);
     }
   }

@@ -91,8 +91,10 @@ export class TableFolder {
    * that the table is; it may have been moved since.
    */
   place(named: string, location: string = this.root): string {
-    const known = [location, this.root].find((each) => isBelow(plain(named), plain(each)));
     const isAbsolute = schemePattern.test(named) || /^(?:[a-z]+:)?\//i.test(named);
+    const known = isAbsolute
+      ? [location, this.root].find((each) => isBelow(plain(named), plain(each)))
+      : undefined;
     const below = known === undefined ? named : plain(named).slice(plain(known).length + 1);
     const isInside = (known !== undefined || !isAbsolute) && !below.split('/').includes('..');
     if (isInside) return `${this.root}/${below}`;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isValid, type PlainColumn } from '../../columns/column.js';
 import type { Field } from '../../core/schema.js';
 import type { ObjectStorage } from '../../objects/object-storage.js';
@@ -5,6 +6,9 @@ import { GuardedThread } from '../../workers/guarded-thread.js';
 import type { FileStamp } from './plan-file.js';
 import { ForeignWork } from './foreign-work.js';
 import { readRows } from './read-rows.js';
+
+/** After so many rows, others get their turn. */
+const pauseRows = 5000;
 
 /**
  * Reads columns of a Parquet file as texts, those of nested columns as JSON; all null where the file has no such column. `take` gets the
@@ -22,10 +26,12 @@ export async function readTextRows(
   const object = stamp.etag === undefined ? {} : { object: stamp };
   const file = { path, format: 'parquet', constants: {}, ...object } as const;
   try {
-    await readRows(file, { work, schema: { fields }, columnsAtOnce: 1 }, ({ batch }) => {
+    await readRows(file, { work, schema: { fields }, columnsAtOnce: 1 }, async ({ batch }) => {
       const texts = batch.columns.map((column) => textsOf(column as PlainColumn));
-      for (let row = 0; row < batch.length; row++) take(texts.map((textAt) => textAt(row)));
-      return Promise.resolve();
+      for (let row = 0; row < batch.length; row++) {
+        take(texts.map((textAt) => textAt(row)));
+        if (row % pauseRows === 0) await setImmediate();
+      }
     });
   } finally {
     await guard.close();
