@@ -1,8 +1,12 @@
+import { setImmediate } from 'node:timers/promises';
 import { inflateRawSync } from 'node:zlib';
 
-/** Limits on the nesting of a schema, and on the bytes of a block once it is unpacked. */
+/** Limits on the nesting of a schema, and on the bytes of a block once it is unpacked: writers begin a new one long before. */
 const depthMax = 64;
-const blockBytesMax = 256 * 1024 * 1024;
+const blockBytesMax = 64 * 1024 * 1024;
+
+/** After so many records, others get their turn. */
+const pauseRecords = 1000;
 
 /** A type of an Avro schema: a name, a list of alternatives, or an object. */
 type AvroType = string | readonly AvroType[] | AvroObject;
@@ -20,15 +24,14 @@ interface AvroObject {
 export type AvroRecord = Readonly<Record<string, unknown>>;
 
 /**
- * Reads an Avro object container file (https://avro.apache.org/docs/1.11.1/specification/#object-container-files). Whole numbers beyond those
- * that a number holds exactly are bigints. Takes time and memory in proportion to the bytes. Throws an `Error` for anything else than such a file.
- *
- * @returns the properties in the file's header, and its records
+ * Reads an Avro object container file (https://avro.apache.org/docs/1.11.1/specification/#object-container-files). `take` gets each record
+ * with the properties in the file's header. Whole numbers beyond those that a number holds exactly are bigints. Holds one block at a time, and
+ * takes time in proportion to the unpacked bytes. Rejects with an `Error` for anything else than such a file.
  */
-export function readAvro(bytes: Uint8Array): {
-  readonly properties: AvroRecord;
-  readonly records: readonly AvroRecord[];
-} {
+export async function readAvro(
+  bytes: Uint8Array,
+  take: (record: AvroRecord, properties: Readonly<Record<string, string>>) => void,
+): Promise<void> {
   const file = new AvroReader(bytes, new Map());
   if (file.take(4).toString('latin1') !== 'Obj\u0001') throw new Error('it is no Avro file');
   const header = file.value({ type: 'map', values: 'bytes' }, 0) as Record<string, Buffer>;
@@ -40,16 +43,17 @@ export function readAvro(bytes: Uint8Array): {
   if (codec !== 'null' && codec !== 'deflate') throw new Error(`its codec ${codec} is not supported`);
   const names = new Map<string, AvroType>();
   const sync = file.take(16);
-  const records: AvroRecord[] = [];
   while (file.left > 0) {
     const count = file.count();
     const packed = file.take(file.count());
     if (!file.take(16).equals(sync)) throw new Error('a block does not end where it should');
     const block = codec === 'null' ? packed : inflateRawSync(packed, { maxOutputLength: blockBytesMax });
     const reader = new AvroReader(block, names);
-    for (let i = 0; i < count; i++) records.push(reader.value(type, 0) as AvroRecord);
+    for (let i = 0; i < count; i++) {
+      if (i % pauseRecords === 0) await setImmediate();
+      take(reader.value(type, 0) as AvroRecord, properties);
+    }
   }
-  return { properties, records };
 }
 
 class AvroReader {

@@ -19,8 +19,10 @@ import {
   shieldedFolder,
   unshielded,
 } from '../definition/file-captures.js';
-import { rootOf, tableOf } from './open-table.js';
-import type { TableFile, TableState } from './table.js';
+import { DeltaTable } from './delta-table.js';
+import { IcebergTable } from './iceberg-table.js';
+import { TableFolder, withoutSlash } from './table-folder.js';
+import type { Table, TableFile, TableState } from './table.js';
 import { TableLogs } from './table-logs.js';
 import { hasColumns, type ArchiveInput } from '../definition/definition.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
@@ -146,11 +148,30 @@ export async function findFiles(
   return found;
 }
 
+/** By archive: each look reads on from what is known, because the whole log of 100,000 files takes some six seconds. */
+const openTables = new WeakMap<ArchiveInput, Table>();
+
+function tableOf(archive: ArchiveInput, objects: ObjectStorage | undefined): Table {
+  const known = openTables.get(archive);
+  if (known !== undefined) return known;
+  const { format, at } = archive.table!;
+  const folder = new TableFolder(rootOf(archive), objects);
+  const table = new (format === 'delta' ? DeltaTable : IcebergTable)(folder, at, archiveFilesMax);
+  openTables.set(archive, table);
+  return table;
+}
+
+/** The folder of an archive's table. */
+function rootOf({ folder, globs }: ArchiveInput): string {
+  const { glob } = globs[0]!;
+  return withoutSlash(isObjectPath(glob) ? glob : resolve(folder, glob));
+}
+
 /** From this number of unknown objects on, all objects of a table are listed: a request for each would take longer. */
 const listedObjectsMin = 100;
 
 async function filesOfTable(archive: ArchiveInput, objects: ObjectStorage | undefined): Promise<FoundFiles> {
-  const { version, schema, files } = await tableOf(archive, objects, archiveFilesMax).look();
+  const { version, schema, files } = await tableOf(archive, objects).look();
   const live = [...files];
   const unknown = live.filter(({ path, stamp }) => stamp === undefined && isObjectPath(path));
   if (unknown.length >= listedObjectsMin) {
@@ -336,10 +357,6 @@ function foldersOf({ globs, folder }: ArchiveInput): readonly string[] {
  */
 function isAuxiliary(path: string): boolean {
   return path.split('/').some((part) => part.startsWith('_') && !part.includes('='));
-}
-
-function withoutSlash(path: string): string {
-  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 function whyUnread(error: Error, path: string): string {

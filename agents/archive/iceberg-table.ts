@@ -14,8 +14,8 @@ const metadataPattern = /^v?(\d+)(?:-[^/]*)?(\.gz)?\.metadata\.json(\.gz)?$/;
 /** Limit on the bytes of a compressed file of metadata once it is unpacked. */
 const metadataBytesMax = 256 * 1024 * 1024;
 
-/** Whole numbers outside of texts that a number may not hold exactly: ids of snapshots. */
-const longNumber = /"(?:[^"\\]|\\.)*"|-?\d{16,}/g;
+/** A whole number that a number may not hold exactly: the id of a snapshot. */
+const longNumber = /(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -145,8 +145,7 @@ export class IcebergTable implements Table {
     const text = Buffer.from(
       isPacked ? gunzipSync(bytes, { maxOutputLength: metadataBytesMax }) : bytes,
     ).toString();
-    const quoted = text.replace(longNumber, (found) => (found.startsWith('"') ? found : `"${found}"`));
-    const metadata = JSON.parse(quoted) as Metadata;
+    const metadata = JSON.parse(withLongNumbersAsTexts(text)) as Metadata;
     const version = metadata['format-version'] ?? 1;
     if (version > 3) throw this.unsupported(`has the format version ${version}`);
     return metadata;
@@ -155,10 +154,9 @@ export class IcebergTable implements Table {
   private async filesOf(snapshot: Snapshot, metadata: Metadata): Promise<Map<string, TableFile>> {
     const { location } = metadata;
     const listed = snapshot['manifest-list'];
-    const lists =
-      listed === undefined
-        ? (snapshot.manifests ?? []).map((path): AvroRecord => ({ manifest_path: path }))
-        : (await this.avro(this.folder.place(listed, location))).records;
+    const lists = (snapshot.manifests ?? []).map((path): AvroRecord => ({ manifest_path: path }));
+    if (listed !== undefined)
+      await this.avro(this.folder.place(listed, location), (list) => void lists.push(list));
     const manifests = new Map<string, readonly Entry[]>();
     for (const { manifest_path: named, added_snapshot_id: addedBy, sequence_number: sequence } of lists) {
       const path = this.folder.place(String(named), location);
@@ -234,11 +232,12 @@ export class IcebergTable implements Table {
     added: { readonly by: string; readonly sequence: number },
     metadata: Metadata,
   ): Promise<Entry[]> {
-    const { properties, records } = await this.avro(path);
-    const partitions = JSON.parse(String(properties['partition-spec'] ?? '[]')) as readonly Json[];
     const columns = new Map(schemaFields(metadata).map((field) => [field['id'], field]));
-    return records.flatMap((entry): Entry[] => {
-      if (entry['status'] === 2) return [];
+    const entries: Entry[] = [];
+    let partitions: readonly Json[] | undefined;
+    await this.avro(path, (entry, properties) => {
+      partitions ??= JSON.parse(properties['partition-spec'] ?? '[]') as readonly Json[];
+      if (entry['status'] === 2) return;
       const file = entry['data_file'] as AvroRecord;
       const { content, file_path: named, file_format: format, partition } = file;
       if (content === 2) throw this.unsupported('has equality deletes');
@@ -255,22 +254,23 @@ export class IcebergTable implements Table {
       const own = { path: this.folder.place(String(named), metadata.location), values };
       const { referenced_data_file: of, content_offset: offset, content_size_in_bytes: length } = file;
       const where = { of: isVector ? String(of) : null, offset: Number(offset), length: Number(length) };
-      return [
-        {
-          file: own,
-          snapshotId: String(entry['snapshot_id'] ?? added.by),
-          sequence: Number(entry['sequence_number'] ?? added.sequence),
-          ...(content === 1 ? { deletes: where } : {}),
-        },
-      ];
+      entries.push({
+        file: own,
+        snapshotId: String(entry['snapshot_id'] ?? added.by),
+        sequence: Number(entry['sequence_number'] ?? added.sequence),
+        ...(content === 1 ? { deletes: where } : {}),
+      });
+      if (entries.length > this.filesMax) throw this.broken(`has more than ${this.filesMax} files`);
     });
+    return entries;
   }
 
-  private async avro(path: string): Promise<ReturnType<typeof readAvro>> {
+  private async avro(path: string, take: Parameters<typeof readAvro>[1]): Promise<void> {
     const bytes = await this.folder.read(path);
     try {
-      return readAvro(bytes);
+      await readAvro(bytes, take);
     } catch (error) {
+      if (isLogstrataError(error)) throw error;
       const message = `${path} is no manifest of an Iceberg table: ${(error as Error).message}`;
       throw new LogstrataError('damaged', message, { path });
     }
@@ -286,6 +286,22 @@ export class IcebergTable implements Table {
     const message = `the Iceberg table ${root} ${problem}, which is not supported`;
     return new LogstrataError('unsupported', message, { path: root });
   }
+}
+
+/** JSON with each long whole number as a text. Takes time in proportion to its length. */
+function withLongNumbersAsTexts(json: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < json.length;) {
+    const begin = json.indexOf('"', at);
+    const between = json.slice(at, begin < 0 ? json.length : begin);
+    parts.push(between.replaceAll(longNumber, '"$&"'));
+    if (begin < 0) break;
+    let end = begin + 1;
+    while (end < json.length && json[end] !== '"') end += json[end] === '\\' ? 2 : 1;
+    parts.push(json.slice(begin, end + 1));
+    at = end + 1;
+  }
+  return parts.join('');
 }
 
 /** The rows that several files of deletes name. */

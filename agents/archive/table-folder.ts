@@ -110,9 +110,11 @@ function plain(path: string): string {
   return withoutSlash(text);
 }
 
-/** A path without a slash at its end. */
+/** A path without slashes at its end. */
 export function withoutSlash(path: string): string {
-  return path.length > 1 && path.endsWith('/') ? withoutSlash(path.slice(0, -1)) : path;
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end--;
+  return path.slice(0, end);
 }
 
 function isBelow(path: string, folder: string): boolean {
